@@ -1,0 +1,48 @@
+# Two commands do everything on a machine that has Python 3.11 or newer, git and make: `make demo` and `make test`.
+
+# The newest Python that is new enough and works (a version manager's shim may exist and fail).
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	"$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
+VENV ?= .venv
+JOBS ?= auto
+PY := $(VENV)/bin/python
+
+.PHONY: help demo test lint bench conformance notebooks clean
+.DEFAULT_GOAL := help
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1: /p' Makefile
+
+demo: $(VENV)/.demo  ## train a classifier of handwritten digits, with a table and a picture
+	$(PY) -m examples.digits
+
+test: $(VENV)/.test  ## run the test suite
+	$(PY) -m pytest -q -n $(JOBS)
+
+lint: $(VENV)/.lint  ## check style and formatting
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+bench: $(VENV)/.test  ## run the benchmarks
+	$(PY) -m benchmarks
+
+conformance: $(VENV)/.test  ## run the long sweeps
+	$(PY) -m pytest -q -n $(JOBS) -m slow
+
+notebooks: $(VENV)/.notebooks  ## make the kernel and the tools of the notebooks ready
+	@echo "Ready: point your notebook program at $(PY)."
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PY):
+	@test -n "$(PYTHON)" || { echo "No working Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Creating $(VENV) with $(PYTHON)"
+	@"$(PYTHON)" -m venv $(VENV)
+
+# One stamp for each extra: installed again when pyproject.toml changes.
+$(VENV)/.%: pyproject.toml | $(PY)
+	@echo "Installing functorch_lite[$*]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@

@@ -1,0 +1,224 @@
+"""The stack: interpreters linked to their parents, the current one of each thread, and the values they trace.
+
+An op call goes to the current interpreter, which does its part with the op's rule and hands the rest to its parent.
+A traced value belongs to exactly one interpreter object; to every other interpreter it is a constant.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import weakref
+from contextlib import contextmanager
+
+from ..errors import ConcretizationError, LeakedValueError
+from .array import Array
+from .aval import Aval
+
+_HOME = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+class _State(threading.local):
+    current: Interpreter = None  # the bottom, until a transform is entered; set once by `install_bottom`
+    leak_check = False
+
+
+STATE = _State()
+
+
+def install_bottom(interpreter: Interpreter) -> None:
+    """Makes `interpreter` what every thread starts with."""
+    _State.current = interpreter
+
+
+def current() -> Interpreter:
+    """The interpreter that handles this thread's next op call."""
+    return STATE.current
+
+
+class Traced(Array):
+    """A value inside one interpreter.
+
+    ``value`` is what the owner keeps (a primal, a batched value, a graph node) and ``extra`` what it keeps beside it
+    (a tangent, a batch dimension). ``line`` is where the user's code made it: a (code, instruction) pair, or None.
+    """
+
+    __slots__ = ("owner", "value", "extra", "line")
+
+    def __init__(self, owner, aval, value, extra=None, line=None):
+        self.owner, self.aval, self.value, self.extra, self.line = owner, aval, value, extra, line
+
+    @property
+    def buffer(self):
+        raise self.owner.no_data(self, "its data")
+
+    def concrete(self, what: str) -> Array:
+        """The Array inside, for Python that needs a number; raises where there is none."""
+        if not self.owner.alive:
+            raise leak_error(self)
+        return self.owner.concrete(self, what)
+
+    def __repr__(self) -> str:
+        state = "" if self.owner.alive else ", dead"
+        return f"Traced({self.aval}, {self.owner.label}{state})"
+
+
+VALUES = frozenset((Array, Traced))
+
+
+def user_line():
+    """Where the innermost frame outside this library stands, in a form that costs little and keeps nothing alive."""
+    frame = sys._getframe(2)
+    ours = _OURS
+    while frame is not None:
+        code = frame.f_code
+        name = code.co_filename
+        inside = ours.get(name)
+        if inside is None:
+            inside = ours[name] = name.startswith((_HOME, "<functorch_lite"))
+        if not inside:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+_OURS: dict[str, bool] = {}  # file name -> belongs to this library
+
+
+def show_line(line) -> str:
+    """'file.py:12' for what `user_line` returned."""
+    if line is None:
+        return "an unknown line"
+    code, instruction = line
+    number = next((n for start, stop, n in code.co_lines() if start <= instruction < stop and n), code.co_firstlineno)
+    return f"{code.co_filename}:{number}"
+
+
+class Interpreter:
+    """One level of the stack. ``label`` names it to the user, for example 'vmap(f)'."""
+
+    __slots__ = ("parent", "alive", "label", "made", "__weakref__")
+
+    def __init__(self, parent: Interpreter | None, label: str):
+        self.parent, self.alive, self.label = parent, True, label
+        self.made = weakref.WeakSet() if STATE.leak_check else None
+
+    def bind(self, op, args: tuple, params: tuple):
+        """Handles one op call: args are Arrays, Python numbers or None, params are static."""
+        raise NotImplementedError
+
+    def trace(self, aval: Aval, value, extra=None) -> Traced:
+        """A new value of this interpreter."""
+        out = Traced(self, aval, value, extra, user_line())
+        if self.made is not None:
+            self.made.add(out)
+        return out
+
+    def owns(self, x) -> bool:
+        return x.__class__ is Traced and x.owner is self
+
+    def concrete(self, x: Traced, what: str) -> Array:
+        raise self.no_data(x, what)
+
+    def no_data(self, x: Traced, what: str) -> Exception:
+        if not self.alive:
+            return leak_error(x)
+        return ConcretizationError(
+            f"{what} of a {x.aval} value inside {self.label} was asked for, made at {show_line(x.line)}: a traced value has no data. "
+            "Choose with fl.where or fl.cond instead of `if`, loop with fl.scan, fl.fori_loop or fl.while_loop, keep it an Array "
+            "instead of a number, or make the argument static (jit: static_argnums)"
+        )
+
+
+def leak_error(x: Traced) -> LeakedValueError:
+    return LeakedValueError(
+        f"a {x.aval} value of {x.owner.label} was used after that transform had ended; it was made at {show_line(x.line)}. "
+        "Return it as an output of the transformed function instead of storing it"
+    )
+
+
+class use:
+    """Runs its block with `interpreter` as the current one. For whole functions; an op call sets STATE.current by hand."""
+
+    __slots__ = ("interpreter", "before")
+
+    def __init__(self, interpreter: Interpreter):
+        self.interpreter = interpreter
+
+    def __enter__(self):
+        self.before = STATE.current
+        STATE.current = self.interpreter
+        return self.interpreter
+
+    def __exit__(self, *_):
+        STATE.current = self.before
+
+
+class live:
+    """Runs a transformed function's block under `interpreter`, which is dead afterwards, whatever happens."""
+
+    __slots__ = ("interpreter", "before")
+
+    def __init__(self, interpreter: Interpreter):
+        self.interpreter = interpreter
+
+    def __enter__(self):
+        self.before = STATE.current
+        STATE.current = self.interpreter
+        return self.interpreter
+
+    def __exit__(self, *_):
+        STATE.current = self.before
+        self.interpreter.alive = False
+
+
+@contextmanager
+def checking_leaks():
+    """Inside this context every transform verifies, when it ends, that no traced value of it is still held.
+
+    >>> import functorch_lite as fl
+    >>> kept = []
+    >>> with fl.checking_leaks():
+    ...     fl.grad(lambda x: kept.append(x) or x * x)(3.0)
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.LeakedValueError: ...
+    """
+    before, STATE.leak_check = STATE.leak_check, True
+    try:
+        yield
+    finally:
+        STATE.leak_check = before
+
+
+def check_leaks(interpreter: Interpreter) -> None:
+    """Called by a transform when its outputs are unwrapped: raises if a value of it survives (only while checking)."""
+    if interpreter.made is None:
+        return
+    gc.collect()
+    survivors = list(interpreter.made)
+    if survivors:
+        lines = ", ".join(f"{x.aval} made at {show_line(x.line)}" for x in survivors[:5])
+        raise LeakedValueError(
+            f"{len(survivors)} value(s) of {interpreter.label} are still held after it ended: {lines}. "
+            "Return them as outputs of the transformed function instead of storing them"
+        )
+
+
+def name_of(f) -> str:
+    """What to call a user's function in messages."""
+    return getattr(f, "__name__", None) or type(f).__name__
+
+
+class Abstract(Interpreter):
+    """Knows shapes and dtypes only: the shape rule of a composite is its decomposition run here."""
+
+    __slots__ = ()
+
+    def bind(self, op, args, params):
+        out = op.infer(args, params)
+        if op.multi:
+            return tuple([Traced(self, a, None) for a in out])
+        return Traced(self, out, None)

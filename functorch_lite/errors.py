@@ -1,0 +1,73 @@
+"""Every exception of the library's own. Each docstring has the cause, a small example, and the way out.
+
+Where PyTorch or Python has a type for a mistake (IndexError, TypeError, ValueError, RuntimeError ...) that type is raised;
+the classes here refine those types for mistakes that only a transform library knows.
+"""
+
+from __future__ import annotations
+
+
+class LeakedValueError(RuntimeError):
+    """A traced value was used after the transform that made it had ended.
+
+    Inside ``grad``, ``vmap``, ``jit`` and their like, f sees traced values: stand-ins that mean something only while
+    the transform runs. Keeping one in a list, an attribute or a global lets it outlive its meaning:
+
+    >>> import functorch_lite as fl
+    >>> kept = []
+    >>> _ = fl.grad(lambda x: kept.append(x * 2) or x * x)(3.0)
+    >>> kept[0] + 1
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.LeakedValueError: ...
+
+    **Fix**: return the value as an output of f (with ``has_aux=True`` for ``grad``).
+    """
+
+
+class ConcretizationError(RuntimeError, TypeError):
+    """Python asked for the number inside a value that has none yet (``if x > 0``, ``float(x)``, ``range(n)``, ``np.asarray(x)``).
+
+    Under ``jit`` and ``make_fx`` a value stands for all values of its shape; under ``vmap`` for a whole batch.
+
+    >>> import functorch_lite as fl
+    >>> fl.jit(lambda x: x if x > 0 else -x)(1.0)
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.ConcretizationError: ...
+
+    **Fix**: choose with ``fl.where(x > 0, x, -x)`` or ``fl.cond(x > 0, f, g, x)``, loop with ``fl.while_loop`` or
+    ``fl.scan``, or make the argument static (``fl.jit(f, static_argnums=...)``).
+    """
+
+
+class MissingRuleError(NotImplementedError):
+    """A transform asked an op for a rule that it does not have.
+
+    The message names the op, the rule, the file of its declaration, and the constructor that would derive the rule.
+    **Fix**: declare the op with that constructor, or write the rule beside it.
+    """
+
+
+class NonDifferentiableError(RuntimeError):
+    """A gradient was asked of something that has none: an integer argument, or reverse mode through ``while_loop``.
+
+    >>> import functorch_lite as fl
+    >>> fl.grad(lambda n: n * 1.0)(3)
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.NonDifferentiableError: ...
+
+    **Fix**: pass a float, or use ``fl.scan`` or ``fl.fori_loop`` with a static count.
+    """
+
+
+class TreeMismatchError(ValueError):
+    """Two pytrees that must have one structure do not. The message names the path of the first difference and both types."""
+
+
+class DonatedBufferError(RuntimeError):
+    """An Array was used whose buffer had been given away by ``donate_argnums``.
+
+    **Fix**: use the result instead of the argument, or leave that argument out of ``donate_argnums``.
+    """

@@ -1,0 +1,113 @@
+"""How a call is written and read: between (args, params), as graphs hold it, and what stands between a function's parentheses."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..core import pytree
+from ..core.aval import aval_of
+from ..core.dtype import NUMBERS
+from ..core.interpreter import STATE, Abstract, Interpreter, Traced, use
+from ..core.op import Op
+from ..core.statics import static_key
+
+_LITERALS = (*NUMBERS, str, tuple, type(None))
+
+
+def op_of(target) -> Op | None:
+    """The op that a call target stands for: an Op, or the function that calls one; None for any other function."""
+    return target if target.__class__ is Op else getattr(target, "op", None) if callable(target) else None
+
+
+def spell(op: Op, args, params, brief: bool = False) -> tuple[list, dict]:
+    """The call as its user writes it: positional arguments and keywords, by the op's signature.
+
+    Sequences of arrays are lists again. With `brief`, what equals its default is left out.
+    """
+    supply, statics = iter(args), dict(zip(op.statics, params, strict=True))
+    parameters = op.signature.parameters.values()
+    star = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    behind_star = False
+    positional, keywords, by_name = [], {}, False
+    for p in parameters:
+        if p.name == op.variadic:
+            value = [next(supply) for _ in range(len(args) - len(op.tensors) + 1)]
+            if p.name == star:
+                positional.extend(value)
+                behind_star = True
+                continue
+        else:
+            value = statics[p.name] if p.name in statics else next(supply)
+        if brief and p.default is not p.empty and not (star and not behind_star) and _is_default(value, p.default):
+            by_name = True
+        elif p.kind is p.KEYWORD_ONLY or behind_star or by_name or p.name in statics and not star:
+            keywords[p.name] = value
+            by_name = by_name or p.kind is p.POSITIONAL_OR_KEYWORD
+        else:
+            positional.append(value)
+    return positional, keywords
+
+
+def _is_default(value, default) -> bool:
+    if value is default:
+        return True
+    return isinstance(value, _LITERALS) and type(value) is type(default) and static_key(value) == static_key(default)
+
+
+class _Catch(Interpreter):
+    """Catches one op call after its binder has read it."""
+
+    __slots__ = ()
+
+    def bind(self, op, args, params):
+        return op, args, params
+
+
+def read(function, args, kwargs, is_node) -> tuple[Any, tuple, tuple]:
+    """(target, args, params) of a call as a graph holds it: op calls as their binder reads them, with nodes for arrays;
+    a call of another function as the leaves of its arguments and their structure."""
+    op = op_of(function)
+    if op is None:
+        leaves, spec = pytree.flatten((tuple(args), dict(kwargs)))
+        flat = not kwargs and all(x is y for x, y in zip(leaves, args)) and len(leaves) == len(args)
+        return function, tuple(leaves), () if flat else (spec,)
+    catch = _Catch(None, "a graph")
+    wrapped = pytree.map(lambda x: Traced(catch, None, x) if is_node(x) else x, (tuple(args), dict(kwargs)))
+    with use(catch):
+        _, args, params = op.function(*wrapped[0], **wrapped[1])
+    return op, tuple([x.value if x.__class__ is Traced and x.owner is catch else x for x in args]), params
+
+
+def call_python(target, values, params):
+    """Calls a function that is no op: `values` are the leaves of its arguments, params their structure if it is not flat."""
+    if not params:
+        return target(*values)
+    args, kwargs = params[0].unflatten(values)
+    return target(*args, **kwargs)
+
+
+def result_aval(target, args, params):
+    """The aval of a call's result (a tuple of them for several), or None where something is unknown. args have avals."""
+    if target is operator.getitem:
+        outs = args[0].aval
+        return outs[args[1]] if outs.__class__ is tuple else None
+    avals = [aval_of(x) for x in args] if target.__class__ is Op else [None]
+    if any(a is None and x is not None or a.__class__ is tuple for a, x in zip(avals, args)) or target.__class__ is not Op:
+        return None
+    shapes = Abstract(None, target.name)
+    return target.infer(tuple([x if a is None or a.weak and x.__class__ in NUMBERS else Traced(shapes, a, None) for a, x in zip(avals, args)]), params)
+
+
+def show_target(target) -> str:
+    """'fl.softmax', 'operator.getitem', or the name of a method or an attribute."""
+    op = op_of(target)
+    if op is not None:
+        return op.qualname
+    if isinstance(target, str):
+        return target
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None) or type(target).__name__
+    return f"{module.lstrip('_')}.{name}" if module and module != "builtins" else name
+
+
+__all__ = ["call_python", "op_of", "read", "result_aval", "show_target", "spell"]

@@ -1,0 +1,90 @@
+"""Comparison, minimum and maximum, and selection."""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from ..core.aval import aval
+from ..core.dtype import BOOL
+from . import algebra
+from .families import ANY, ORDERED, elementwise, linear, pointwise, require
+
+eq = pointwise("eq", 2, lax.eq, ANY, reference=np.equal, doc="x == y.")
+ne = pointwise("ne", 2, lax.ne, ANY, reference=np.not_equal, doc="x != y.")
+lt = pointwise("lt", 2, lax.lt, ORDERED, reference=np.less, doc="x < y.")
+le = pointwise("le", 2, lax.le, ORDERED, reference=np.less_equal, doc="x <= y.")
+gt = pointwise("gt", 2, lax.gt, ORDERED, reference=np.greater, doc="x > y.")
+ge = pointwise("ge", 2, lax.ge, ORDERED, reference=np.greater_equal, doc="x >= y.")
+
+
+# ------------------------------------------------------------------------------------------------------- selection
+
+
+def _select_meta(mask, x, y):
+    require(mask.dtype.category == BOOL, "select", f"the mask must be bool, got {mask}", TypeError)
+    ok = mask.shape == x.shape == y.shape and x.dtype is y.dtype
+    require(ok, "select", f"expected equal shapes and dtypes, got {mask}, {x}, {y}")
+    return aval(x.shape, x.dtype)
+
+
+def _select_jvp(ans, primals, tangents):
+    mask, x, _ = primals
+    _, tx, ty = tangents
+    if tx is None and ty is None:
+        return None
+    nothing = algebra.zeros(x.aval)
+    return select(mask, nothing if tx is None else tx, nothing if ty is None else ty)
+
+
+def _select_transpose(ct, mask, x, y):
+    nothing = algebra.zeros(ct.aval)
+    return (
+        None,
+        select(mask, ct, nothing) if x.__class__ is algebra.Linear else None,
+        select(mask, nothing, ct) if y.__class__ is algebra.Linear else None,
+    )
+
+
+def _select_batch(size, args, dims):
+    args, dim = algebra.align(size, args, dims)
+    return select(*args), dim
+
+
+select = linear(
+    "select",
+    "mask: Tensor, x: Tensor, y: Tensor",
+    impl=lax.select,
+    meta=_select_meta,
+    transpose=_select_transpose,
+    batch=_select_batch,
+    over=(1, 2),
+    reference=np.where,
+    doc="x where mask holds, else y.",
+)
+select.op.jvp = _select_jvp
+
+
+# --------------------------------------------------------------------------------------------- minimum and maximum
+
+
+def _share(winner, loser, ans):
+    """1 where x alone wins, 1/2 at a tie: PyTorch's gradient."""
+    one, half, zero = (algebra.full_like(ans, n) for n in (1, 0.5, 0))
+    return select(eq(winner, loser), half, select(eq(winner, ans), one, zero))
+
+
+def _extremum(name, impl, reference, doc):
+    return elementwise(
+        name,
+        impl,
+        lambda ans, x, y: _share(x, y, ans),
+        lambda ans, x, y: _share(y, x, ans),
+        categories=ORDERED,
+        reference=reference,
+        doc=doc,
+    )
+
+
+maximum = _extremum("maximum", lax.max, np.maximum, "The larger of x and y; NaN if either is.")
+minimum = _extremum("minimum", lax.min, np.minimum, "The smaller of x and y; NaN if either is.")

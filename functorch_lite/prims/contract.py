@@ -1,0 +1,90 @@
+"""Contractions: dot_general."""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from ..core.aval import aval
+from . import algebra, shape
+from .elementwise import conj_of
+from .families import NUMERIC, bilinear, require, require_category
+
+
+def _free(x, *taken):
+    used = {d for dims in taken for d in dims}
+    return [d for d in range(x.ndim) if d not in used]
+
+
+def _dot_meta(x, y, contract, batch):
+    require_category("dot_general", [x, y], NUMERIC)
+    (cx, cy), (bx, by) = contract, batch
+    require(x.dtype is y.dtype, "dot_general", f"expected one dtype, got {x} and {y}; convert one with .to(dtype)", RuntimeError)
+    ok = len(cx) == len(cy) and len(bx) == len(by)
+    ok = ok and all(x.shape[i] == y.shape[j] for i, j in zip((*cx, *bx), (*cy, *by)))
+    require(ok, "dot_general", f"sizes along contract={contract} and batch={batch} must be equal, got {x} and {y}", RuntimeError)
+    sizes = [x.shape[d] for d in bx] + [x.shape[d] for d in _free(x, cx, bx)] + [y.shape[d] for d in _free(y, cy, by)]
+    return aval(tuple(sizes), x.dtype)
+
+
+def _dot_left(ct, x, y, contract, batch):
+    """ct has [batch, free x, free y]: contract it with y along free y, then put x's dimensions in their places."""
+    (cx, cy), (bx, by) = contract, batch
+    fx, fy = _free(x, cx, bx), _free(y, cy, by)
+    n = len(bx)
+    ct_fy = tuple(range(n + len(fx), n + len(fx) + len(fy)))
+    out = dot_general(ct, conj_of(y), (ct_fy, tuple(fy)), (tuple(range(n)), by))  # [batch, free x, contracted y in y's order]
+    contracted = [cx[cy.index(d)] for d in sorted(cy)]
+    order = [*bx, *fx, *contracted]
+    return shape.permute(out, tuple([order.index(d) for d in range(len(order))])) if order != sorted(order) else out
+
+
+def _dot_right(ct, x, y, contract, batch):
+    (cx, cy), (bx, by) = contract, batch
+    fx, fy = _free(x, cx, bx), _free(y, cy, by)
+    n = len(bx)
+    ct_fx = tuple(range(n, n + len(fx)))
+    out = dot_general(conj_of(x), ct, (tuple(fx), ct_fx), (bx, tuple(range(n))))  # [batch, contracted x in x's order, free y]
+    contracted = [cy[cx.index(d)] for d in sorted(cx)]
+    order = [*by, *contracted, *fy]
+    return shape.permute(out, tuple([order.index(d) for d in range(len(order))])) if order != sorted(order) else out
+
+
+def _dot_batch(size, args, dims, contract, batch):
+    (x, y), (dx, dy) = args, dims
+    (cx, cy), (bx, by) = contract, batch
+
+    def shifted(ds, d):
+        return ds if d is None else tuple([i + (i >= d) for i in ds])
+
+    new_contract = shifted(cx, dx), shifted(cy, dy)
+    bx, by = shifted(bx, dx), shifted(by, dy)
+    if dx is not None and dy is not None:
+        return dot_general(x, y, new_contract, ((dx, *bx), (dy, *by))), 0
+    out = dot_general(x, y, new_contract, (bx, by))  # the batch dimension is a free one
+    if dx is not None:
+        return out, len(bx) + _free(x, new_contract[0], bx).index(dx)
+    return out, len(bx) + len(_free(x, new_contract[0], bx)) + _free(y, new_contract[1], by).index(dy)
+
+
+def _dot_reference(x, y, contract, batch):
+    (cx, cy), (bx, by) = contract, batch
+    names_x, names_y = list(range(x.ndim)), [100 + d for d in range(y.ndim)]
+    for i, j in zip((*cx, *bx), (*cy, *by)):
+        names_y[j] = names_x[i]
+    out = [names_x[d] for d in bx] + [d for d in range(x.ndim) if d not in (*cx, *bx)] + [names_y[d] for d in range(y.ndim) if d not in (*cy, *by)]
+    compact = {n: i for i, n in enumerate(dict.fromkeys(names_x + names_y))}
+    return np.einsum(x, [compact[n] for n in names_x], y, [compact[n] for n in names_y], [compact[n] for n in out])
+
+
+dot_general = bilinear(
+    "dot_general",
+    "x: Tensor, y: Tensor, contract: Pairs, batch: Pairs",
+    impl=lambda x, y, contract, batch: lax.dot_general(x, y, (contract, batch)),
+    meta=_dot_meta,
+    left=_dot_left,
+    right=_dot_right,
+    batch=_dot_batch,
+    reference=_dot_reference,
+    doc="Sums products along contract=(dims of x, dims of y); batch dimensions come first in the result, then x's free ones, then y's.",
+)

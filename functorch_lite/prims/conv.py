@@ -1,0 +1,144 @@
+"""Convolution, of any number of spatial dimensions. Its transposes and batched forms are convolutions again.
+
+With y = conv(x, w), spatial sizes n of x, k of w, p of y, stride s, dilations a of x and b of w:
+
+    y[i, o, t] = sum over c, u of  z[i, c, s t + b u] w[o, c, u],   z = x with a - 1 zeros between elements, then padded
+
+so x takes from y's cotangent a convolution with w flipped (stride and dilation of x trade places), and w takes one of x
+with that cotangent (stride and dilation of w trade places). A group of channels is a convolution of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from jax import lax
+
+from ..core.aval import aval
+from . import algebra, shape
+from .elementwise import conj_of
+from .families import NUMERIC, bilinear, require, require_category
+
+_NAME = "conv_general"
+
+
+def _dilated(n: int, by: int) -> int:
+    """The size of n elements with by - 1 zeros between them."""
+    return (n - 1) * by + 1 if n else 0
+
+
+def _meta(x, w, strides, padding, x_dilation, w_dilation, groups):
+    require_category(_NAME, [x, w], NUMERIC)
+    require(x.dtype is w.dtype, _NAME, f"expected one dtype, got {x} and {w}; convert one with .to(dtype)", RuntimeError)
+    rank = x.ndim - 2
+    require(x.ndim == w.ndim >= 2, _NAME, f"expected x [N, C, *spatial] and w [O, C / groups, *kernel] of one rank, got {x}, {w}", RuntimeError)
+    for name, values in (("strides", strides), ("x_dilation", x_dilation), ("w_dilation", w_dilation)):
+        require(len(values) == rank and all(v > 0 for v in values), _NAME, f"{name} must have {rank} positive ints, got {values}", RuntimeError)
+    require(len(padding) == rank, _NAME, f"padding must have {rank} pairs (low, high), got {padding}", RuntimeError)
+    require(groups > 0, _NAME, f"groups must be positive, got {groups}", RuntimeError)
+    ok = x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0
+    expected = f"with groups={groups}, w must be [a multiple of groups, {x.shape[1]} / groups, *kernel] for x {x}"
+    require(ok, _NAME, f"{expected}, got w {w}", RuntimeError)
+    require(0 not in w.shape[2:], _NAME, f"the kernel must have at least one element a dimension, got w {w}", RuntimeError)
+    sizes = []
+    for n, k, s, (low, high), a, b in zip(x.shape[2:], w.shape[2:], strides, padding, x_dilation, w_dilation):
+        sizes.append(max((_dilated(n, a) + low + high - _dilated(k, b)) // s + 1, 0))
+    return aval((x.shape[0], w.shape[0], *sizes), x.dtype)
+
+
+def _impl(x, w, strides, padding, x_dilation, w_dilation, groups):
+    return lax.conv_general_dilated(x, w, strides, padding, x_dilation, w_dilation, feature_group_count=groups)
+
+
+# ----------------------------------------------------------------------------------------------------- transposition
+
+
+def _merge(x, dim: int):
+    """Dimensions dim and dim + 1 as one."""
+    return shape.reshape(x, (*x.shape[:dim], x.shape[dim] * x.shape[dim + 1], *x.shape[dim + 2 :]))
+
+
+def _split(x, dim: int, outer: int):
+    """Dimension dim as two, the outer one of this size."""
+    return shape.reshape(x, (*x.shape[:dim], outer, x.shape[dim] // outer, *x.shape[dim + 1 :]))
+
+
+def _to_x(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
+    if 0 in ct.shape or 0 in x.shape:
+        return algebra.zeros(x.aval)
+    pads = []
+    for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
+        reach = _dilated(k, b) - 1
+        pads.append((reach - low, _dilated(n, a) - _dilated(p, s) + low))
+    w = shape.flip(conj_of(w), tuple(range(2, w.ndim)))
+    w = _merge(algebra.move(_split(w, 0, groups), 2, 1), 0)  # [groups, O, C] -> [groups C, O]
+    return conv_general(ct, w, x_dilation, tuple(pads), strides, w_dilation, groups)
+
+
+def _to_w(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
+    if 0 in ct.shape or 0 in w.shape:
+        return algebra.zeros(w.aval)
+    pads = []
+    for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
+        pads.append((low, _dilated(k, b) - 1 + _dilated(p, s) - _dilated(n, a) - low))
+    x = algebra.move(_split(conj_of(x), 1, groups), 0, 2)  # [N, groups, C] -> [groups, C, N]
+    x = _merge(algebra.move(x, 1, 0), 1)  # [C, groups N]
+    out = conv_general(x, algebra.move(ct, 1, 0), w_dilation, tuple(pads), x_dilation, strides, groups)  # [C, O]
+    return algebra.move(out, 1, 0)
+
+
+# ---------------------------------------------------------------------------------------------------------- batching
+
+
+def _batch(size, args, dims, strides, padding, x_dilation, w_dilation, groups):
+    """Rows of x alone are more images, rows of w alone more output channels in each group, rows of both more groups."""
+    (x, w), (dx, dw) = args, dims
+    rest = strides, padding, x_dilation, w_dilation
+    if dw is None:
+        out = conv_general(_merge(algebra.move(x, dx, 0), 0), w, *rest, groups)
+        return _split(out, 0, size), 0
+    if dx is None:
+        w = _split(algebra.move(w, dw, 0), 1, groups)  # [size, groups, O, ...]
+        w = _merge(_merge(algebra.move(w, 0, 1), 0), 0)
+        out = _split(_split(conv_general(x, w, *rest, groups), 1, groups), 2, size)  # [N, groups, size, O, ...]
+        return _merge(algebra.move(out, 2, 0), 2), 0
+    x = _merge(algebra.move(x, dx, 1), 1)  # [N, size C]
+    w = _merge(algebra.move(w, dw, 0), 0)
+    return _split(conv_general(x, w, *rest, groups * size), 1, size), 1
+
+
+# --------------------------------------------------------------------------------------------------------- reference
+
+
+def _reference(x, w, strides, padding, x_dilation, w_dilation, groups):
+    spatial = range(x.ndim - 2)
+    kernel = [_dilated(k, b) for k, b in zip(w.shape[2:], w_dilation)]
+    spread = np.zeros((*x.shape[:2], *[_dilated(n, a) for n, a in zip(x.shape[2:], x_dilation)]), x.dtype)
+    spread[(..., *[slice(None, None, a) for a in x_dilation])] = x
+    z = np.pad(spread, [(0, 0), (0, 0), *[(max(low, 0), max(high, 0)) for low, high in padding]])
+    z = z[(..., *[slice(max(-low, 0), n - max(-high, 0)) for n, (low, high) in zip(z.shape[2:], padding)])]
+    sizes = [max((n - k) // s + 1, 0) for n, k, s in zip(z.shape[2:], kernel, strides)]
+    out = np.zeros((x.shape[0], w.shape[0], *sizes), x.dtype)
+    if out.size == 0:
+        return out
+    c, o = w.shape[1], w.shape[0] // groups
+    for u in itertools.product(*map(range, w.shape[2:])):
+        windows = z[(..., *[slice(u[i] * w_dilation[i], u[i] * w_dilation[i] + (sizes[i] - 1) * strides[i] + 1, strides[i]) for i in spatial])]
+        for g in range(groups):
+            product = np.einsum("nc...,oc->no...", windows[:, g * c : (g + 1) * c], w[(slice(g * o, (g + 1) * o), slice(None), *u)])
+            out[:, g * o : (g + 1) * o] += product
+    return out
+
+
+conv_general = bilinear(
+    _NAME,
+    "x: Tensor, w: Tensor, strides: Dims, padding: Pairs, x_dilation: Dims, w_dilation: Dims, groups: int",
+    impl=_impl,
+    meta=_meta,
+    left=_to_x,
+    right=_to_w,
+    batch=_batch,
+    reference=_reference,
+    doc="The convolution (no kernel flip) of x [N, C, *spatial] with w [O, C / groups, *kernel]: [N, O, *spatial]. padding: (low, high) each, negative crops.",
+)

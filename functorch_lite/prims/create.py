@@ -1,0 +1,36 @@
+"""Prims that make arrays of nothing: constants and counters."""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from ..core.aval import aval
+from .families import zero
+
+
+def _no_batch(size, args, dims, *params):
+    raise AssertionError("an op without array arguments is never batched")
+
+
+full = zero(
+    "full",
+    "shape: Shape, value: Number, dtype: DType",
+    impl=lambda shape, value, dtype: lax.full(shape, np.asarray(value, dtype.dtype)),
+    meta=lambda shape, value, dtype: aval(shape, dtype),
+    batch=_no_batch,
+    reference=lambda shape, value, dtype: np.full(shape, value, dtype.dtype),
+    doc="An array of this shape filled with one number.",
+)
+
+iota = zero(
+    "iota",
+    "shape: Shape, dim: int, dtype: DType",
+    impl=lambda shape, dim, dtype: lax.broadcasted_iota(dtype.dtype, shape, dim),
+    meta=lambda shape, dim, dtype: aval(shape, dtype),
+    batch=_no_batch,
+    reference=lambda shape, dim, dtype: np.broadcast_to(
+        np.arange(shape[dim]).astype(dtype.dtype).reshape([-1 if i == dim else 1 for i in range(len(shape))]), shape
+    ),
+    doc="The index along `dim`, at each position.",
+)

@@ -1,0 +1,195 @@
+"""Constructors that declare prims and derive their rules from what the prim *is*.
+
+    zero         no derivative (comparisons, integer results)
+    linear       linear in some arguments jointly: give the transpose; the JVP is the op itself
+    bilinear     linear in each of two arguments: give the transpose of either
+    elementwise  one partial derivative an input gives JVP and, being a product, VJP; batching is alignment
+    general      give the JVP yourself
+
+A partial derivative is a function (ans, *inputs) -> factor, or one of ZERO, ONE, MINUS_ONE.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+from ..core.aval import Aval, aval
+from ..core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, DType, bool_
+from ..core.op import Op
+from . import algebra
+
+ZERO, ONE, MINUS_ONE = "zero", "one", "minus one"
+
+ANY = frozenset((BOOL, INTEGER, FLOAT, COMPLEX))
+NUMERIC = frozenset((INTEGER, FLOAT, COMPLEX))
+INEXACT = frozenset((FLOAT, COMPLEX))
+FLOATING = frozenset((FLOAT,))
+ORDERED = frozenset((BOOL, INTEGER, FLOAT))
+REAL_NUMERIC = frozenset((INTEGER, FLOAT))
+BITS = frozenset((BOOL, INTEGER))
+INTEGERS = frozenset((INTEGER,))
+_CATEGORY = {BOOL: "bool", INTEGER: "integer", FLOAT: "float", COMPLEX: "complex"}
+
+
+def prim(name: str, signature: str, *, doc: str = "", **slots):
+    """Declares a prim; `signature` is the text between the parentheses of a def. Returns the function that calls it."""
+    space: dict = {}
+    exec(compile(f"from __future__ import annotations\ndef f({signature}): ...", "<functorch_lite signature>", "exec"), space)
+    return Op("prims", name, inspect.signature(space["f"]), doc=doc, **slots).function
+
+
+# ---------------------------------------------------------------------------------------------------- shape rules
+
+
+def require(ok: bool, name: str, message: str, error: type[Exception] = ValueError) -> None:
+    """Raises `error` in the name of an op."""
+    if not ok:
+        raise error(f"{name}: {message}")
+
+
+def require_category(name: str, avals, categories: frozenset) -> None:
+    for a in avals:
+        if a.dtype.category not in categories:
+            expected = " or ".join(_CATEGORY[c] for c in sorted(categories))
+            raise TypeError(f"{name}: expected {expected} dtype, got {', '.join(map(str, avals))}; convert with .to(dtype)")
+
+
+def same_meta(name: str, categories: frozenset, out: DType | None = None, out_of=None):
+    """The shape rule of elementwise ops: equal shapes and dtypes in, the same (or dtype `out`, or `out_of(dtype)`) out."""
+
+    def meta(*args):
+        avals = [a for a in args if a.__class__ is Aval]
+        first = avals[0]
+        require_category(name, avals, categories)
+        for a in avals:
+            if a.shape != first.shape or a.dtype is not first.dtype:
+                seen = ", ".join(map(str, avals))
+                raise ValueError(f"prims.{name}: expected equal shapes and dtypes, got {seen}; broadcast and convert first, or use fl.{name}")
+        if out is None and out_of is None:
+            return first if not first.weak else aval(first.shape, first.dtype)
+        return aval(first.shape, out or out_of(first.dtype))
+
+    return meta
+
+
+# ------------------------------------------------------------------------------------------------------- families
+
+
+def _pointwise_batch(op_of):
+    def batch(size, args, dims, *params):
+        args, dim = algebra.align(size, args, dims)
+        return op_of()(*args, *params), dim
+
+    return batch
+
+
+def _names(n: int, names: str | None) -> list[str]:
+    return names.split() if names else ["x", "y", "z", "w"][:n]
+
+
+def zero(name: str, signature: str, *, impl, meta, batch, **slots):
+    """A prim without a derivative: its tangent is always zero."""
+    return prim(name, signature, impl=impl, meta=meta, batch=batch, jvp=_no_tangent, kind="zero", **_deriving(slots, "jvp"))
+
+
+def _no_tangent(ans, primals, tangents, *params):
+    return (None,) * len(ans) if isinstance(ans, tuple) else None
+
+
+def _deriving(slots, *names):
+    return slots | {"derived": (*slots.get("derived", ()), *names)}
+
+
+def pointwise(name: str, arity: int, impl, categories: frozenset = ORDERED, *, out: DType | None = bool_, names=None, statics="", **slots):
+    """An elementwise prim without a derivative (comparisons, bit operations, sign, floor ...)."""
+    signature = ", ".join([*(f"{n}: Tensor" for n in _names(arity, names)), *([statics] if statics else [])])
+    meta = same_meta(name, categories, out)
+    function = zero(name, signature, impl=impl, meta=meta, batch=_pointwise_batch(lambda: function), **_deriving(slots, "meta", "batch"))
+    function.op.traits |= {"family": "pointwise", "categories": categories}
+    return function
+
+
+def elementwise(name: str, impl, *partials, categories: frozenset = INEXACT, singular: bool = False, names=None, statics="", **slots):
+    """A differentiable elementwise prim, by one partial derivative an input.
+
+    ``singular`` says that a partial may be infinite or NaN where the function is not smooth: there a zero tangent or
+    cotangent gives zero (so the branch of a ``where`` that is not taken never poisons a gradient).
+    """
+
+    def jvp(ans, primals, tangents, *params):
+        terms = []
+        for t, partial in zip(tangents, partials):
+            if t is None or partial is ZERO:
+                continue
+            if partial is ONE:
+                terms.append(t)
+            elif partial is MINUS_ONE:
+                terms.append(algebra.neg(t))
+            else:
+                product = algebra.mul_no_nan if singular else algebra.mul
+                terms.append(product(t, partial(ans, *primals, *params)))
+        return algebra.total(terms)
+
+    signature = ", ".join([*(f"{n}: Tensor" for n in _names(len(partials), names)), *([statics] if statics else [])])
+    slots = _deriving(slots, "jvp", "transpose", *(n for n in ("meta", "batch") if n not in slots))
+    slots.setdefault("meta", same_meta(name, categories))
+    slots.setdefault("batch", _pointwise_batch(lambda: function))
+    function = prim(name, signature, impl=impl, jvp=jvp, kind="elementwise", **slots)
+    function.op.traits |= {"family": "elementwise", "categories": categories, "partials": partials}
+    return function
+
+
+def linear(name: str, signature: str, *, impl, meta, transpose, batch, over: tuple[int, ...] | None = (0,), **slots):
+    """A prim that is linear in the arguments at `over` (None: in all of them) jointly; `transpose` sees them as `Linear`."""
+
+    def jvp(ans, primals, tangents, *params):
+        where = range(len(primals)) if over is None else over
+        if all(tangents[i] is None for i in where):
+            return _no_tangent(ans, primals, tangents)
+        args = list(primals)
+        for i in where:
+            args[i] = tangents[i] if tangents[i] is not None else algebra.zeros(primals[i].aval)
+        return op.bind(*args, params=params)
+
+    function = prim(name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind="linear", **_deriving(slots, "jvp"))
+    op = function.op
+    return function
+
+
+def linear_pointwise(name: str, impl, transpose, *, arity: int = 1, categories: frozenset = NUMERIC, meta=None, **slots):
+    """A linear elementwise prim in all its arguments (neg, conj, real ...)."""
+    signature = ", ".join(f"{n}: Tensor" for n in _names(arity, None))
+    meta = meta or same_meta(name, categories)
+    slots = _deriving(slots, "meta", "batch")
+    function = linear(name, signature, impl=impl, meta=meta, transpose=transpose, batch=_pointwise_batch(lambda: function), over=None, **slots)
+    function.op.traits |= {"family": "elementwise", "categories": categories}
+    return function
+
+
+def bilinear(name: str, signature: str, *, impl, meta, left, right, batch, **slots):
+    """Linear in each of its first two arguments: ``left(ct, x, y, *params)`` is the cotangent of x (a `Linear`), ``right`` that of y.
+
+    Complex: transposes are adjoints, so they take the conjugate of the other operand.
+    """
+
+    def jvp(ans, primals, tangents, *params):
+        (x, y, *rest), (tx, ty, *_) = primals, tangents
+        terms = [op.bind(tx, y, *rest, params=params)] if tx is not None else []
+        if ty is not None:
+            terms.append(op.bind(x, ty, *rest, params=params))
+        return algebra.total(terms)
+
+    def transpose(ct, x, y, *rest):
+        from_left = x.__class__ is algebra.Linear
+        others = (None,) * (len(op.tensors) - 2)
+        return (left(ct, x, y, *rest), None, *others) if from_left else (None, right(ct, x, y, *rest), *others)
+
+    slots = _deriving(slots, "jvp")
+    function = prim(name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind="bilinear", **slots)
+    op = function.op
+    return function
+
+
+def general(name: str, signature: str, *, impl, meta, jvp, batch, **slots):
+    """A prim whose JVP is written out: it may emit only ops on primals and ops linear in tangents."""
+    return prim(name, signature, impl=impl, meta=meta, jvp=jvp, batch=batch, kind="general", **slots)

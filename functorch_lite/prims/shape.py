@@ -1,0 +1,277 @@
+"""Prims that rearrange elements."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jax import lax
+
+from ..core.aval import aval
+from ..core.dtype import bool_
+from . import algebra, compare, create, reduce
+from .families import linear, require
+
+# ------------------------------------------------------------------------------------------------------- broadcast
+
+
+def _broadcast_meta(x, shape, dims):
+    ok = len(dims) == x.ndim and all(b > a for a, b in zip(dims, dims[1:])) and all(0 <= d < len(shape) for d in dims)
+    require(ok, "broadcast", f"dims must name a rising output dimension for each of {x}, got shape={shape}, dims={dims}")
+    ok = all(n == shape[d] or n == 1 for n, d in zip(x.shape, dims))
+    require(ok, "broadcast", f"cannot broadcast {x} to {shape} along {dims}: each size must be equal or 1")
+    return aval(shape, x.dtype)
+
+
+def _broadcast_transpose(ct, x, shape, dims):
+    new = [d for d in range(len(shape)) if d not in dims]
+    stretched = [d for n, d in zip(x.shape, dims) if n == 1 and shape[d] != 1]
+    ct = reduce.reduce_sum(ct, tuple(sorted(new + stretched))) if new or stretched else ct
+    return (ct if ct.shape == x.shape else reshape(ct, x.shape),)
+
+
+def _broadcast_batch(size, args, dims, shape, where):
+    (x,), (d,) = args, dims
+    return broadcast(algebra.move(x, d, 0), (size, *shape), (0, *(i + 1 for i in where))), 0
+
+
+broadcast = linear(
+    "broadcast",
+    "x: Tensor, shape: Shape, dims: Dims",
+    impl=lambda x, shape, dims: lax.broadcast_in_dim(x, shape, dims),
+    meta=_broadcast_meta,
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    reference=lambda x, shape, dims: np.broadcast_to(
+        x.reshape([x.shape[dims.index(i)] if i in dims else 1 for i in range(len(shape))]), shape
+    ),
+    doc="Repeats x along new dimensions and those of size 1: dimension i of x becomes dimension dims[i] of the result.",
+)
+
+# --------------------------------------------------------------------------------------------------------- permute
+
+
+def _permute_meta(x, dims):
+    require(sorted(dims) == list(range(x.ndim)), "permute", f"dims must name each dimension of {x} once, got {dims}")
+    return aval(tuple([x.shape[d] for d in dims]), x.dtype)
+
+
+def _inverse(order):
+    out = [0] * len(order)
+    for i, d in enumerate(order):
+        out[d] = i
+    return tuple(out)
+
+
+def _permute_batch(size, args, dims, order):
+    (x,), (d,) = args, dims
+    return permute(x, (d, *(i + (i >= d) for i in order))), 0
+
+
+permute = linear(
+    "permute",
+    "x: Tensor, dims: Dims",
+    impl=lax.transpose,
+    meta=_permute_meta,
+    transpose=lambda ct, x, dims: (permute(ct, _inverse(dims)),),
+    batch=_permute_batch,
+    reference=np.transpose,
+    doc="x with its dimensions in another order.",
+)
+
+# --------------------------------------------------------------------------------------------------------- reshape
+
+
+def _reshape_meta(x, shape):
+    require(math.prod(shape) == x.size, "reshape", f"{x} has {x.size} elements, shape {list(shape)} has {math.prod(shape)}", RuntimeError)
+    return aval(shape, x.dtype)
+
+
+reshape = linear(
+    "reshape",
+    "x: Tensor, shape: Shape",
+    impl=lambda x, shape: lax.reshape(x, shape),
+    meta=_reshape_meta,
+    transpose=lambda ct, x, shape: (reshape(ct, x.shape),),
+    batch=lambda size, args, dims, shape: (reshape(algebra.move(args[0], dims[0], 0), (size, *shape)), 0),
+    reference=np.reshape,
+    doc="The same elements in row-major order under another shape.",
+)
+
+# ------------------------------------------------------------------------------------------------------------ flip
+
+
+def _flip_meta(x, dims):
+    require(
+        len(set(dims)) == len(dims) and all(0 <= d < x.ndim for d in dims),
+        "flip",
+        f"dims must be distinct dimensions of {x}, got {dims}",
+        IndexError,
+    )
+    return aval(x.shape, x.dtype)
+
+
+flip = linear(
+    "flip",
+    "x: Tensor, dims: Dims",
+    impl=lax.rev,
+    meta=_flip_meta,
+    transpose=lambda ct, x, dims: (flip(ct, dims),),
+    batch=lambda size, args, at, dims: (flip(args[0], tuple([i + (i >= at[0]) for i in dims])), at[0]),
+    reference=np.flip,
+    doc="x in reverse order along dims.",
+)
+
+# ----------------------------------------------------------------------------------------------------------- slice
+
+
+def _slice_meta(x, starts, limits, strides):
+    ok = len(starts) == len(limits) == len(strides) == x.ndim
+    ok = ok and all(0 <= a <= b <= n and s > 0 for a, b, s, n in zip(starts, limits, strides, x.shape))
+    require(
+        ok,
+        "slice",
+        f"expected 0 <= start <= limit <= size and stride > 0 along each dimension of {x}, got {starts=}, {limits=}, {strides=}",
+    )
+    return aval(tuple([-(-(b - a) // s) for a, b, s in zip(starts, limits, strides)]), x.dtype)
+
+
+def _slice_transpose(ct, x, starts, limits, strides):
+    high = [n - a - _spread(m, s) for n, m, a, s in zip(x.shape, ct.shape, starts, strides)]
+    return (pad(ct, algebra.zeros(aval((), ct.dtype)), starts, tuple(high), tuple([s - 1 for s in strides])),)
+
+
+def _spread(n: int, stride: int) -> int:
+    """The extent of n elements that are `stride` apart."""
+    return (n - 1) * stride + 1 if n else 0
+
+
+def _insert(at: int, value: int, *each):
+    """Each tuple with `value` put in at position `at`: a window's numbers with those of a batch dimension."""
+    return [(*t[:at], value, *t[at:]) for t in each]
+
+
+def _slice_batch(size, args, dims, starts, limits, strides):
+    (x,), (d,) = args, dims
+    return slice_(x, *_insert(d, 0, starts), *_insert(d, size, limits), *_insert(d, 1, strides)), d
+
+
+slice_ = linear(
+    "slice",
+    "x: Tensor, starts: Dims, limits: Dims, strides: Dims",
+    impl=lax.slice,
+    meta=_slice_meta,
+    transpose=_slice_transpose,
+    batch=_slice_batch,
+    reference=lambda x, starts, limits, strides: x[tuple(map(slice, starts, limits, strides))],
+    doc="Every strides[i]-th element from starts[i] up to limits[i], along each dimension i.",
+)
+
+# ------------------------------------------------------------------------------------------------------------- pad
+
+
+def _pad_meta(x, value, low, high, interior):
+    require(value.shape == () and value.dtype is x.dtype, "pad", f"value must be a scalar of the dtype of {x}, got {value}", TypeError)
+    ok = len(low) == len(high) == len(interior) == x.ndim and all(i >= 0 for i in interior)
+    sizes = [a + _spread(n, i + 1) + b for n, a, b, i in zip(x.shape, low, high, interior)] if ok else [-1]
+    require(
+        min(sizes, default=0) >= 0,
+        "pad",
+        f"expected padding of each dimension of {x} that leaves no negative size, got {low=}, {high=}, {interior=}",
+    )
+    return aval(tuple(sizes), x.dtype)
+
+
+def _pad_transpose(ct, x, value, low, high, interior):
+    """What padding put around x is cut off again; value's cotangent is the sum of that."""
+    nothing = algebra.zeros(aval((), ct.dtype))
+    to_x = to_value = None
+    if x.__class__ is algebra.Linear:
+        inner = pad(ct, nothing, tuple([-n for n in low]), tuple([-n for n in high]), (0,) * ct.ndim)
+        to_x = inner if inner.shape == x.shape else slice_(inner, (0,) * ct.ndim, inner.shape, tuple([i + 1 for i in interior]))
+    if value.__class__ is algebra.Linear and value.wanted:
+        outside = pad(create.full(x.shape, False, bool_), create.full((), True, bool_), low, high, interior)
+        to_value = reduce.reduce_sum(compare.select(outside, ct, algebra.zeros(ct.aval)), tuple(range(ct.ndim)))
+    return to_x, to_value
+
+
+def _pad_batch(size, args, dims, low, high, interior):
+    (x, value), (d, dv) = args, dims
+    if dv is None:
+        return pad(x, value, *_insert(d, 0, low, high, interior)), d
+    padding = _insert(0, 0, low, high, interior)
+    outside = pad(
+        create.full((1, *x.shape) if d is None else (1, *algebra.without(x.aval, d).shape), False, bool_),
+        create.full((), True, bool_),
+        *padding,
+    )
+    padded = pad(algebra.front(size, x, d), algebra.zeros(aval((), x.dtype)), *padding)
+    every = tuple(range(padded.ndim))
+    return compare.select(broadcast(outside, padded.shape, every), broadcast(value, padded.shape, (0,)), padded), 0
+
+
+pad = linear(
+    "pad",
+    "x: Tensor, value: Tensor, low: Dims, high: Dims, interior: Dims",
+    impl=lambda x, value, low, high, interior: lax.pad(x, value, tuple(zip(low, high, interior))),
+    meta=_pad_meta,
+    transpose=_pad_transpose,
+    batch=_pad_batch,
+    over=None,
+    reference=lambda *args: _pad_reference(*args),
+    doc="x with `value` before (low), behind (high) and between (interior) its elements; a negative number cuts off.",
+)
+
+
+def _pad_reference(x, value, low, high, interior):
+    wide = np.full([max(a, 0) + _spread(n, i + 1) + max(b, 0) for n, a, b, i in zip(x.shape, low, high, interior)], value, x.dtype)
+    wide[tuple([slice(max(a, 0), max(a, 0) + _spread(n, i + 1), i + 1) for n, a, i in zip(x.shape, low, interior)])] = x
+    return wide[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, a, b in zip(wide.shape, low, high)])]
+
+
+# ----------------------------------------------------------------------------------------------------- concatenate
+
+
+def _concatenate_meta(*rest):
+    *xs, dim = rest
+    require(len(xs) > 0, "concatenate", "expected at least one array")
+    first = xs[0]
+    require(0 <= dim < first.ndim, "concatenate", f"dim must be a dimension of {first}, got {dim}", IndexError)
+    rest = [(*x.shape[:dim], *x.shape[dim + 1 :]) for x in xs]
+    ok = all(x.dtype is first.dtype and x.ndim == first.ndim and r == rest[0] for x, r in zip(xs, rest))
+    require(ok, "concatenate", f"expected equal dtypes and shapes, except along dim={dim}, got {', '.join(map(str, xs))}", RuntimeError)
+    return aval((*first.shape[:dim], sum(x.shape[dim] for x in xs), *first.shape[dim + 1 :]), first.dtype)
+
+
+def _concatenate_transpose(ct, *rest):
+    *xs, dim = rest
+    cts, start = [], 0
+    for x in xs:
+        end = start + x.shape[dim]
+        wanted = x.__class__ is algebra.Linear and x.wanted
+        cts.append(part(ct, dim, start, end) if wanted else None)
+        start = end
+    return tuple(cts)
+
+
+def part(x, dim: int, start: int, limit: int):
+    """x from `start` up to `limit` along one dimension."""
+    return slice_(x, (*(0,) * dim, start, *(0,) * (x.ndim - dim - 1)), (*x.shape[:dim], limit, *x.shape[dim + 1 :]), (1,) * x.ndim)
+
+
+def _concatenate_batch(size, args, dims, dim):
+    args, d = algebra.align(size, args, dims)
+    return concatenate(args, dim + (dim >= d)), d
+
+
+concatenate = linear(
+    "concatenate",
+    "operands: Tensors, dim: int",
+    impl=lambda *rest: lax.concatenate(rest[:-1], rest[-1]),
+    meta=_concatenate_meta,
+    transpose=_concatenate_transpose,
+    batch=_concatenate_batch,
+    over=None,
+    reference=lambda *rest: np.concatenate(rest[:-1], axis=rest[-1]),
+    doc="The operands one behind the other along dim.",
+)

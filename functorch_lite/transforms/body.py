@@ -1,0 +1,269 @@
+"""Body: a closed program in flat arguments, the parameter of ops with bodies, and what can be derived from it.
+
+Derived bodies (its JVP, linearization, transpose, batched form) are made once and remembered, so whatever is compiled for
+them is found again.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import attrs
+
+from ..core.aval import Aval, aval_of
+from ..core.interpreter import STATE, Traced, live
+from ..core.op import static_key
+from ..fx.graph import Graph, Node, evaluate
+from ..prims import algebra
+from .jvp import Jvp
+from .linearize import Linearize
+from .trace import Trace, stage
+from .vmap import map_flat
+
+
+@attrs.frozen(eq=False)
+class Linearized:
+    """forward: inputs -> outs, computed residuals. linear: reused inputs, computed residuals, tangents -> tangents."""
+
+    forward: Body
+    linear: Body
+    reused: tuple[int, ...]  # which inputs are residuals as they are
+    out_nonzero: tuple[bool, ...]
+
+
+class Body:
+    """A graph without captures; calling it runs it at the current interpreter.
+
+    Bodies are interned by structure (`intern`): tracing the same program again gives the same Body, and with it whatever
+    was derived from it or compiled for it.
+    """
+
+    __slots__ = ("graph", "ins", "outs", "label", "_derived", "__weakref__")
+
+    def __init__(self, graph: Graph, ins: tuple[Aval, ...], outs: tuple[Aval, ...], label: str):
+        self.graph, self.ins, self.outs, self.label = graph, ins, outs, label
+        self._derived: dict = {}
+
+    def __call__(self, *inputs) -> tuple:
+        return tuple(evaluate(self.graph, inputs))
+
+    def __repr__(self) -> str:
+        return f"<body {self.label}: {len(self.ins)} in, {len(self.outs)} out, {len(self.graph.nodes)} nodes>"
+
+    def lower(self, *buffers) -> list:
+        """Its lowering to jax.lax on jax values; installed by `xla.lower`."""
+        raise NotImplementedError("functorch_lite.xla installs this")
+
+    def _once(self, key, make):
+        out = self._derived.get(key)
+        if out is None:
+            out = self._derived[key] = make()
+        return out
+
+    def trace(self, f, ins: tuple[Aval, ...], key) -> Body:
+        """A body of f, remembered here under `key`."""
+        return self._once(("trace", key, ins), lambda: close(f, ins, self.label))
+
+    def reorder(self, ins: tuple[int, ...] | None, outs: tuple[int, ...] | None) -> Body:
+        """The body whose argument i' is found at position ins[i] for argument i, and whose output j is the old output outs[j]."""
+
+        def make():
+            order = range(len(self.ins)) if ins is None else ins
+            avals = [None] * len(self.ins)
+            for i, p in enumerate(order):
+                avals[p] = self.ins[i]
+
+            def run(*xs):
+                out = self(*[xs[p] for p in order])
+                return out if outs is None else [out[j] for j in outs]
+
+            return close(run, tuple(avals), self.label)
+
+        return self._once(("reorder", ins, outs), make)
+
+    def returning_inputs(self, which: tuple[int, ...]) -> Body:
+        """The body that gives these of its inputs too, behind its outputs."""
+        if not which:
+            return self
+        return self.trace(lambda *xs: [*self(*xs), *[xs[i] for i in which]], self.ins, key=("returning", which))
+
+    def jvp(self, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...] | None = None):
+        """(body: inputs, nonzero tangents -> outs, nonzero tangents; which tangents of outs are nonzero)."""
+
+        def make():
+            flags: list = []
+
+            def run(*xs):
+                primals, tangents = xs[: len(self.ins)], iter(xs[len(self.ins) :])
+                interpreter = Jvp(STATE.current, self.label)
+                args = [interpreter.trace(x.aval, x, next(tangents)) if f else x for x, f in zip(primals, nonzero)]
+                with live(interpreter):
+                    outs = self(*args)
+                pairs = _instantiated([interpreter.split(x) for x in outs], instantiate)
+                flags[:] = [t is not None for _, t in pairs]
+                return [*[x for x, _ in pairs], *[t for _, t in pairs if t is not None]]
+
+            ins = (*self.ins, *[a for a, f in zip(self.ins, nonzero) if f])
+            return close(run, ins, self.label), tuple(flags)
+
+        return self._once(("jvp", nonzero, instantiate), make)
+
+    def linearize(self, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...] | None = None) -> Linearized:
+        """Its forward part and its linear part."""
+        return self._once(("linearize", nonzero, instantiate), lambda: self._linearize(nonzero, instantiate))
+
+    def _linearize(self, nonzero, instantiate) -> Linearized:
+        trace = Trace(STATE.current, self.label)
+        inputs = [trace.input(a, f"x{i}") for i, a in enumerate(self.ins)]
+        with live(trace):
+            interpreter = Linearize(trace, self.label)
+            tape = interpreter.tape
+            args, variables = list(inputs), []
+            for i, f in enumerate(nonzero):
+                if f:
+                    args[i], variable = interpreter.start(inputs[i])
+                    variables.append(variable)
+            with live(interpreter):
+                outs = self(*args)
+            pairs = [interpreter.split(x) for x in outs]
+            primals, tangents = [x for x, _ in pairs], [t for _, t in pairs]
+            equations = _reached(tape, tangents)
+            residuals: dict[int, object] = {}  # in order of use
+            for e in equations:
+                for x in e.args:
+                    if isinstance(x, algebra.Array) and not tape.owns(x):
+                        residuals.setdefault(id(x), x)
+            position = {id(x): i for i, x in enumerate(inputs)}
+            reused = [x for x in residuals.values() if id(x) in position]
+            computed = [x for x in residuals.values() if id(x) not in position]
+            forward = _closed(trace, [*primals, *computed], tuple(self.ins), self.label)
+        out_nonzero = tuple([t is not None or bool(instantiate and instantiate[i]) for i, t in enumerate(tangents)])
+
+        def linear(*xs):
+            env = {id(x): y for x, y in zip([*reused, *computed], xs)}
+            env |= {_key(v): y for v, y in zip(variables, xs[len(env) :])}
+            for e in equations:
+                args = [env[_key(x)] if tape.owns(x) else env[id(x)] if isinstance(x, algebra.Array) else x for x in e.args]
+                out = e.op.bind(*args, params=e.params)
+                for i, y in enumerate(out) if e.outs is not None else [(None, out)]:
+                    env[id(e), i] = y
+            given = [None if t is None else env[_key(t)] for t in tangents]
+            return [algebra.zeros(self.outs[i]) if g is None else g for i, g in enumerate(given) if out_nonzero[i]]
+
+        ins = (*[x.aval for x in reused], *[x.aval for x in computed], *[v.aval for v in variables])
+        return Linearized(forward, close(linear, ins, self.label), tuple([position[id(x)] for x in reused]), out_nonzero)
+
+    def transpose(self, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> Body:
+        """For a body linear in some inputs: (the other inputs, nonzero cotangents of outs) -> cotangents of the linear inputs."""
+
+        def make():
+            known_avals = [a for a, f in zip(self.ins, linear) if not f]
+
+            def run(*xs):
+                known, cts = iter(xs[: len(known_avals)]), iter(xs[len(known_avals) :])
+                interpreter = Linearize(STATE.current, self.label)
+                tape = interpreter.tape
+                variables = [tape.variable(a) for a, f in zip(self.ins, linear) if f]
+                supply = iter(variables)
+                with live(tape):
+                    outs = self(*[next(supply) if f else next(known) for f in linear])
+                reached = [x if tape.owns(x) else None for x in outs]
+                cotangents = [next(cts) if f else None for f in nonzero]
+                found = tape.pull(reached, cotangents, variables)
+                return [algebra.zeros(v.aval) if c is None else c for v, c in zip(variables, found)]
+
+            ins = (*known_avals, *[a for a, f in zip(self.outs, nonzero) if f])
+            return close(run, ins, self.label)
+
+        return self._once(("transpose", linear, nonzero), make)
+
+    def batch(self, size: int, dims: tuple, instantiate: tuple | None = None):
+        """(body over batched inputs, batch dimensions of its outs: 0 or None). `instantiate` has 0 for those that must be batched."""
+
+        def make():
+            found: list = []
+
+            def run(*xs):
+                outs, out_dims = map_flat(self, size, xs, dims, self.label)
+                need = instantiate or (None,) * len(outs)
+                outs = [x if d is None and n is None else algebra.front(size, x, d) for x, d, n in zip(outs, out_dims, need)]
+                out_dims = [None if d is None and n is None else 0 for d, n in zip(out_dims, need)]
+                found[:] = out_dims
+                return outs
+
+            ins = [a if d is None else _batched(a, size, d) for a, d in zip(self.ins, dims)]
+            return close(run, tuple(ins), self.label), tuple(found)
+
+        return self._once(("batch", size, dims, instantiate), make)
+
+
+def _batched(a: Aval, size: int, dim: int) -> Aval:
+    return algebra.aval((*a.shape[:dim], size, *a.shape[dim:]), a.dtype)
+
+
+def _key(variable: Traced):
+    """How a tape variable is found again: an input by itself, a result by its equation and output number."""
+    return id(variable) if variable.value is None else (id(variable.value), variable.extra)
+
+
+def _reached(tape, tangents) -> list:
+    """The equations that these tangents depend on, in order."""
+    found, stack = {}, [t.value for t in tangents if t is not None and t.value is not None]
+    while stack:
+        e = stack.pop()
+        if e.number not in found:
+            found[e.number] = e
+            stack.extend([x.value for x in e.args if tape.owns(x) and x.value is not None])
+    return [found[n] for n in sorted(found)]
+
+
+def _instantiated(pairs, instantiate):
+    if instantiate is None:
+        return pairs
+    return [(x, algebra.zeros(x.aval) if t is None and need else t) for (x, t), need in zip(pairs, instantiate)]
+
+
+_INTERNED: weakref.WeakValueDictionary[tuple, Body] = weakref.WeakValueDictionary()
+
+
+def intern(graph: Graph, ins: tuple[Aval, ...], outs: tuple[Aval, ...], label: str) -> Body:
+    """The one Body of this structure."""
+    number: dict = {}
+    key: list = [ins]
+    for node in graph.nodes:
+        places = tuple([number[a] if a.__class__ is Node else (static_key(a),) for a in node.args])
+        number[node] = len(number)
+        if node.op == "placeholder":
+            continue
+        key.append((node.target, places, static_key(node.params)))
+    key = tuple(key)
+    body = _INTERNED.get(key)
+    return body if body is not None else _INTERNED.setdefault(key, Body(graph, ins, outs, label))
+
+
+def _closed(trace: Trace, outs, ins, label) -> Body:
+    graph = trace.finish(outs)
+    if trace.captures:
+        raise AssertionError(f"{label}: a derived program captured {[x.aval for x in trace.captures]}; rules must not close over arrays")
+    return intern(graph, ins, tuple([aval_of(x) for x in outs]), label)
+
+
+def close(f, ins: tuple[Aval, ...], label: str) -> Body:
+    """A body of f, which must not capture anything."""
+    graph, captures, outs = stage(f, ins, label)
+    if captures:
+        raise AssertionError(f"{label}: a derived program captured {[x.aval for x in captures]}; rules must not close over arrays")
+    return intern(graph, tuple(ins), tuple([aval_of(x) for x in outs]), label)
+
+
+def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, list]:
+    """A body of f with what it closed over as its first inputs, and those values."""
+    graph, captures, outs = stage(f, ins, label, names)
+    if captures:
+        held = [n for n in graph.nodes if n.op == "get_attr"]
+        rest = [n for n in graph.nodes if n.op != "get_attr"]
+        for n in held:
+            n.op = "placeholder"
+        graph.nodes = [*held, *rest]
+    avals = (*[x.aval for x in captures], *ins)
+    return intern(graph, avals, tuple([aval_of(x) for x in outs]), label), captures

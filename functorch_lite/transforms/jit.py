@@ -1,0 +1,205 @@
+"""jit: a function as one XLA program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+
+import attrs
+
+from ..core import pytree
+from ..core.array import Array, asarray
+from ..core.aval import aval_of
+from ..core.dtype import NUMBERS
+from ..core.interpreter import Traced, name_of
+from ..core.op import static_key
+from ..prims.control import call
+from .arguments import callable_or_raise, is_array, label_of
+from .body import Body, capture
+
+_LIMIT = 256  # programs that one jitted function remembers
+
+
+@attrs.frozen(eq=False)
+class Program:
+    """One traced version of a function: its body, what it closed over (its first inputs), and the shape of its output."""
+
+    body: Body
+    captures: list
+    out_spec: pytree.TreeSpec
+    constants: dict  # outputs that are no arrays: position -> value
+
+
+class Jitted:
+    """What `jit` returns: call it like the function; `lower(*args)` shows what it becomes."""
+
+    def __init__(self, f, static_argnums, static_argnames, donate_argnums, name):
+        self._f, self._name = f, name or name_of(f)
+        self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(f, static_argnums, static_argnames, donate_argnums)
+        self._programs: dict = {}
+        update_wrapper(self, f)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._name}, {len(self._programs)} program(s)>"
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else _Method(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        dynamic, leaves, program = self._find(args, kwargs)
+        operands = [*program.captures, *[leaves[i] for i in dynamic]]
+        if self._donate_argnums:
+            from .donate import call_donating  # only those who donate pay for it
+
+            outs = call_donating(self, program, operands, args)
+        else:
+            outs = call(operands, program.body, self._name)
+        if program.constants:
+            outs = list(outs)
+            for i, value in sorted(program.constants.items()):
+                outs.insert(i, value)
+        return program.out_spec.unflatten(outs)
+
+    def _find(self, args, kwargs):
+        """Which leaves are inputs, the leaves, and the program for them: traced if this is its first call."""
+        statics, rest = self._statics(args, kwargs)
+        leaves, spec = pytree.flatten(rest)
+        dynamic, key = [], [spec, statics]
+        for i, x in enumerate(leaves):
+            if isinstance(x, Array):
+                dynamic.append(i)
+                key.append(x.aval)
+            elif x.__class__ in NUMBERS:
+                dynamic.append(i)
+                key.append(aval_of(x))
+            elif is_array(x):
+                leaves[i] = asarray(x)
+                dynamic.append(i)
+                key.append(leaves[i].aval)
+            else:
+                key.append(("static", type(x), x))  # a function or a string in a tree belongs to the program
+        key = tuple(key)
+        try:
+            program = self._programs.get(key)
+        except TypeError:
+            bad = next(x for x in leaves if not is_array(x) and not _hashable(x))
+            raise TypeError(f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray") from None
+        if program is None:
+            program = self._trace(args, kwargs, leaves, spec, dynamic)
+            if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
+                if len(self._programs) >= _LIMIT:
+                    self._programs.pop(next(iter(self._programs)))
+                self._programs[key] = program
+        return dynamic, leaves, program
+
+    def _statics(self, args, kwargs):
+        """A key of the static arguments, and (args, kwargs) without them."""
+        if not self._static_argnums and not self._static_argnames:
+            return None, (args, kwargs)
+        fixed = [(n, args[n]) for n in self._static_argnums if n < len(args)] + [(n, kwargs[n]) for n in self._static_argnames if n in kwargs]
+        for n, value in fixed:
+            if not _hashable(value):
+                raise ValueError(
+                    f"jit({self._name}): the static argument {n!r} must be hashable, got {pytree.describe(value)}; pass a tuple instead of a list, "
+                    "or do not make it static"
+                )
+        rest = [None if i in self._static_argnums else a for i, a in enumerate(args)]
+        named = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
+        return tuple([(n, type(v), static_key(v)) for n, v in fixed]), (tuple(rest), named)
+
+    def _trace(self, args, kwargs, leaves, spec, dynamic) -> Program:
+        fixed_args = {n: args[n] for n in self._static_argnums if n < len(args)}
+        fixed_named = {n: kwargs[n] for n in self._static_argnames if n in kwargs}
+        shape: list = []
+
+        def flat(*xs):
+            filled = list(leaves)
+            for i, x in zip(dynamic, xs):
+                filled[i] = x
+            positional, named = spec.unflatten(filled)
+            positional = [fixed_args.get(i, a) for i, a in enumerate(positional)]
+            out = self._f(*positional, **named, **fixed_named)
+            outs, out_spec = pytree.flatten(out)
+            constants = {i: x for i, x in enumerate(outs) if not is_array(x)}
+            shape[:] = [out_spec, constants]
+            return [asarray(x) for x in outs if is_array(x)]
+
+        names = [f"x{i}" for i in range(len(dynamic))]
+        body, captures = capture(flat, tuple([aval_of(leaves[i]) for i in dynamic]), label_of("jit", self._f), names)
+        return Program(body, captures, shape[0], shape[1])
+
+    def lower(self, *args, **kwargs):
+        """The program for these arguments, lowered but not compiled: `.graph`, `.stablehlo()`, `.compile()`."""
+        from .lowered import Lowered
+
+        dynamic, leaves, program = self._find(args, kwargs)
+        return Lowered(self._name, program, [*program.captures, *[leaves[i] for i in dynamic]])
+
+    def clear_cache(self) -> None:
+        """Forgets every program traced so far."""
+        self._programs.clear()
+
+
+class _Method:
+    """A jitted function bound to an instance, whose leaves are inputs."""
+
+    def __init__(self, jitted, instance):
+        self.jitted, self.instance = jitted, instance
+
+    def __call__(self, *args, **kwargs):
+        return self.jitted(self.instance, *args, **kwargs)
+
+
+def _hashable(x) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _static_arguments(f, static_argnums, static_argnames, donate_argnums):
+    """Positions and names of the static arguments (each in both forms where the signature tells), and the donated positions."""
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums or ())
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums or ())
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return numbers, names, donated
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    for n in (*numbers, *donated):
+        if not variadic and not -len(positional) <= n < len(positional):
+            raise ValueError(f"jit({name_of(f)}): there is no positional argument {n}; the function takes {positional}")
+    known = {p.name for p in parameters}
+    unknown = [n for n in names if n not in known]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        raise ValueError(f"jit({name_of(f)}): static_argnames {unknown} are no parameters; the function takes {sorted(known)}")
+    numbers = tuple([n % len(positional) if n < 0 else n for n in numbers])
+    donated = tuple([n % len(positional) if n < 0 else n for n in donated])
+    by_name = tuple([positional.index(n) for n in names if n in positional])
+    by_number = tuple([positional[n] for n in numbers if n < len(positional)])
+    return tuple(sorted({*numbers, *by_name})), tuple(sorted({*names, *by_number})), donated
+
+
+def jit(
+    f: Callable | None = None, *, static_argnums=(), static_argnames=(), donate_argnums=(), name: str | None = None
+) -> Jitted:
+    """f as one XLA program, traced anew for each tree, shape and dtype of its arguments.
+
+    Arguments are pytrees of Arrays and numbers; numbers are inputs too (another value does not recompile), so Python cannot
+    branch on them: name such arguments in ``static_argnums`` or ``static_argnames`` (they must be hashable). Strings,
+    functions and None in trees belong to the program. Arrays that f closes over become inputs. ``donate_argnums`` gives the
+    buffers of these arguments away to the result. Composes with every transform, inside and outside.
+
+    >>> import functorch_lite as fl
+    >>> fl.jit(lambda x, n: x * n)(fl.asarray([1.0, 2.0]), 3).tolist()
+    [3.0, 6.0]
+    """
+    if f is None:
+        return lambda f: jit(f, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums, name=name)
+    callable_or_raise("jit", f)
+    return Jitted(f, static_argnums, static_argnames, donate_argnums, name)
+

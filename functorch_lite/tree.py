@@ -1,0 +1,39 @@
+"""`fl.tree`: functions over pytrees (nested dicts, lists, tuples, dataclasses, `@fl.struct` classes ...)."""
+
+from .core.pytree import (
+    Path,
+    TreeSpec,
+    all,
+    all_equal,
+    broadcast_prefix,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map,
+    map_with_path,
+    reduce,
+    register,
+    structure,
+    transpose,
+    unflatten,
+)
+
+__all__ = [
+    "Path",
+    "TreeSpec",
+    "all",
+    "all_equal",
+    "broadcast_prefix",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "register",
+    "structure",
+    "transpose",
+    "unflatten",
+]

@@ -1,0 +1,5 @@
+"""The only road to the machine: Eval and the lowering of programs to executables. Importing it installs both."""
+
+from .eval import EVAL, Eval
+
+__all__ = ["EVAL", "Eval"]

@@ -1,0 +1,102 @@
+"""Eval: the bottom of the stack. Each op is one executable, found by op, static parameters, avals and device."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+import jax
+import numpy as np
+
+from ..core.array import Array, put, wrap_as
+from ..core.aval import aval_of
+from ..core.dtype import NUMBERS, WIDEST, category_of
+from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
+from ..core.op import static_key
+from .compile import Executable, compile_call
+
+_LIMIT = 1 << 14
+
+
+class Eval(Interpreter):
+    """Runs ops on Arrays. At first simple: each op at once."""
+
+    __slots__ = ("executables", "lock")
+
+    def __init__(self):
+        super().__init__(None, "eager")
+        self.executables: OrderedDict[tuple, Executable] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def bind(self, op, args, params):
+        device, buffers = None, []
+        for x in args:
+            kind = x.__class__
+            if kind is Array:
+                buffer = x.buffer
+                buffers.append(buffer)
+                mine = _device_of(buffer)
+                if device is None:
+                    device = mine
+                elif mine is not device:
+                    raise _devices_differ(op, args)
+            elif kind is Traced:
+                raise self._refuse(op, x)
+            elif kind in NUMBERS:
+                buffers.append(_number(x))
+            elif x is not None:
+                raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
+        key = (op, device, *map(aval_of, args), static_key(params) if op.keyed else params)
+        found = self.executables.get(key)
+        if found is None:
+            found = self._compile(key, op, args, params, device)
+        outs = found(buffers)
+        return tuple(map(wrap_as, found.avals, outs)) if op.multi else wrap_as(found.avals[0], outs[0])
+
+    def _compile(self, key, op, args, params, device):
+        op.infer(args, params)  # what the user did wrong surfaces here, in the op's name
+        found = compile_call(op, args, params, device)
+        with self.lock:
+            if len(self.executables) >= _LIMIT:
+                self.executables.popitem(last=False)
+            self.executables[key] = found
+        return found
+
+    def _refuse(self, op, x):
+        if not x.owner.alive:
+            return leak_error(x)
+        return RuntimeError(
+            f"{op.name}: a {x.aval} value of {x.owner.label} reached the bottom: it was used outside its transform, or in another thread"
+        )
+
+
+def _device_of(buffer):
+    sharding = buffer.sharding
+    return next(iter(sharding.device_set)) if len(sharding.device_set) == 1 else sharding
+
+
+def _devices_differ(op, args):
+    seen = ", ".join(f"{x.aval} on {x.device}" for x in args if isinstance(x, Array))
+    return RuntimeError(f"{op.name}: expected all arrays on one device, got {seen}; move them with .to(device)")
+
+
+_NUMBER_BUFFERS: OrderedDict[tuple, jax.Array] = OrderedDict()
+
+
+def _number(x):
+    """A Python number as a 0-dim input that holds it exactly: a changed number is no new program."""
+    key = static_key(x), x.__class__
+    out = _NUMBER_BUFFERS.get(key)
+    if out is None:
+        try:
+            out = put(np.asarray(x, WIDEST[category_of(x)].dtype))
+        except OverflowError:
+            raise OverflowError(f"the Python int {x} does not fit in int64") from None
+        if len(_NUMBER_BUFFERS) > 1024:
+            _NUMBER_BUFFERS.popitem(last=False)
+        _NUMBER_BUFFERS[key] = out
+    return out
+
+
+EVAL = Eval()
+install_bottom(EVAL)
