@@ -1,4 +1,42 @@
-from . import prims
-from .core.array import asarray
-from .core.dtype import float32
-from . import xla
+"""functorch_lite: composable function transforms over immutable arrays, on XLA."""
+
+from . import prims, tree
+from .core.array import Array, asarray
+from .core.dtype import (
+    bfloat16,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .core.dtype import bool_ as bool
+from .core.interpreter import checking_leaks
+from .core.struct import field, replace, struct
+from .core.surgery import combine, filter, partition, tree_at
+from .refs.elementwise import *  # noqa: F403
+from .transforms.callback import pure_callback
+from .transforms.checkpoint import checkpoint
+from .transforms.control_flow import cond, fori_loop, map, scan, switch, while_loop
+from .transforms.custom import custom_jvp, custom_vjp, custom_vmap
+from .transforms.grad import grad, grad_and_value, value_and_grad, vjp
+from .transforms.interop import from_jax, to_jax
+from .transforms.jacobian import hessian, hvp, jacfwd, jacrev
+from .transforms.jit import jit
+from .transforms.jvp import jvp
+from .transforms.linearize import linear_transpose, linearize
+from .transforms.shapes import ShapeDtype, eval_shape
+from .transforms.stop import closure_convert, stop_gradient
+from .transforms.vmap import vmap
+
+from . import debug, xla  # isort: skip  # installs the bottom of the stack
+
+tensor = asarray

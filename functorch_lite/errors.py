@@ -41,6 +41,19 @@ class ConcretizationError(RuntimeError, TypeError):
     """
 
 
+class TraceError(ValueError):
+    """A shape or a dtype was asked for while tracing without example inputs (`fl.fx.symbolic_trace`).
+
+    >>> import functorch_lite as fl
+    >>> fl.fx.symbolic_trace(lambda x: x * x.shape[0])
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.TraceError: ...
+
+    **Fix**: trace with example inputs (``fl.make_fx(f)(x)``), or keep the part that asks one call with ``fl.fx.wrap``.
+    """
+
+
 class MissingRuleError(NotImplementedError):
     """A transform asked an op for a rule that it does not have.
 
@@ -70,4 +83,18 @@ class DonatedBufferError(RuntimeError):
     """An Array was used whose buffer had been given away by ``donate_argnums``.
 
     **Fix**: use the result instead of the argument, or leave that argument out of ``donate_argnums``.
+    """
+
+
+class LinAlgError(RuntimeError):
+    """A matrix is not what a factorization needs: not positive-definite, singular, or with entries that are not finite.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.cholesky(fl.asarray([[1.0, 2.0], [2.0, 1.0]]))
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.LinAlgError: ...
+
+    **Fix**: look at the eigenvalues (``fl.linalg.eigvalsh``); adding a little to the diagonal makes a covariance matrix that
+    rounding has spoilt positive-definite again.
     """

@@ -1,7 +1,8 @@
 """Array: an immutable array over a `jax.Array`, and the ways into and out of it.
 
-The class is bare: its methods and operators are installed from the ops that declare them (`Op.method`). Everything that
-touches a buffer goes through `put`, `wrap` and `Array.buffer`.
+What is here needs no op: an Array's description, its way to Python, NumPy, DLPack and jax, and how it is shown (`core/show.py`).
+Every other method and operator is installed by the op that declares it (``method=`` of `composite`; `refs/operators.py`).
+Everything that touches a buffer goes through `put`, `wrap` and `Array.buffer`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from ..errors import DonatedBufferError
+from . import pytree, show
 from .aval import Aval, aval
-from .dtype import DEFAULT, NUMBERS, DType, as_dtype, category_of
+from .dtype import BOOL, DEFAULT, INTEGER, NUMBERS, DType, as_dtype, category_of
 
 
 class Array:
     """An immutable n-dimensional array. Make one with `fl.asarray`, `fl.zeros`, `fl.random.normal` ...
+
+    It compares and hashes by identity in sets and dicts; ``==`` is elementwise. Nothing changes it in place:
+    ``x.at[i].set(v)`` gives a changed copy.
 
     >>> import functorch_lite as fl
     >>> x = fl.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -25,35 +31,199 @@ class Array:
     __slots__ = ("aval", "_buffer", "__weakref__")
     __array_ufunc__ = None  # so that `numpy_array * x` asks x
     __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    # ------------------------------------------------------------------------------------------------- description
 
     @property
     def buffer(self) -> jax.Array:
         """The jax array that holds the data."""
-        return self._buffer
+        buffer = self._buffer
+        if buffer.is_deleted():
+            raise DonatedBufferError(
+                f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call instead, "
+                "or do not donate this argument"
+            )
+        return buffer
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
         return self.aval.shape
 
     @property
     def dtype(self) -> DType:
+        """The type of the elements."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.aval.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.aval.size * self.aval.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """'cpu', 'cuda:0' ..."""
+        return device_name(next(iter(self.concrete("the device").buffer.devices())))
+
+    def size(self, dim: int | None = None) -> tuple[int, ...] | int:
+        """The shape, or the size of one dimension (a method, as in PyTorch; the number of elements is `numel()`)."""
+        if dim is None:
+            return self.aval.shape
+        n = max(self.ndim, 1)
+        if not -n <= dim < n or not self.ndim:
+            raise IndexError(f"size: dimension out of range for {self.aval}, got {dim}")
+        return self.aval.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self.aval.shape)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    nelement = numel
+    ndimension = dim
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.aval.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a real float."""
+        return self.aval.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.aval.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype holds negative numbers."""
+        return self.aval.dtype.is_signed
+
+    def is_deleted(self) -> bool:
+        """Whether the data has been given away by ``donate_argnums``."""
+        return self._buffer.is_deleted()
+
+    def block_until_ready(self) -> Array:
+        """Waits until the data is computed; returns the Array."""
+        self.buffer.block_until_ready()
+        return self
+
+    # --------------------------------------------------------------------------------------------------- to Python
 
     def concrete(self, what: str) -> Array:
         """Itself: an Array has data. (A traced value overrides this.)"""
         return self
 
-    @property
-    def device(self) -> str:
-        """'cpu', 'cuda:0' ..."""
-        return device_name(next(iter(self.buffer.devices())))
+    def item(self) -> bool | int | float | complex:
+        """The only element as a Python number."""
+        if self.aval.size != 1:
+            raise RuntimeError(f"item: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first")
+        return np.asarray(self.concrete("the number").buffer).item()
+
+    def tolist(self):
+        """The elements as Python numbers in nested lists (a number, for a 0-dim Array)."""
+        return np.asarray(self.concrete("the elements").buffer).tolist()
+
+    def numpy(self) -> np.ndarray:
+        """The data as a read-only NumPy array (bfloat16 in the dtype of `ml_dtypes`); `np.array(x)` makes a copy that can be written."""
+        return self.__array__()
+
+    def __array__(self, dtype=None, copy: bool | None = None) -> np.ndarray:
+        data = np.asarray(self.concrete("the data").buffer)
+        if dtype is not None and data.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"asarray: a {self.aval} Array as {np.dtype(dtype)} needs a copy, and copy=False forbids it")
+            return data.astype(dtype)
+        return data.copy() if copy else data
+
+    def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            many = "more than one value" if self.aval.size else "no values"
+            raise RuntimeError(f"Boolean value of Array with {many} is ambiguous, got {self.aval}; use .any() or .all()")
+        return bool(np.asarray(self.concrete("the truth").buffer).item())
+
+    def __int__(self) -> int:
+        return int(self._number("int()"))
+
+    def __float__(self) -> float:
+        return float(self._number("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex()"))
+
+    def _number(self, what: str):
+        if self.aval.size != 1:
+            raise RuntimeError(f"{what}: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first")
+        out = np.asarray(self.concrete(what).buffer).item()
+        if what != "complex()" and out.__class__ is complex:
+            if out.imag:
+                raise RuntimeError(f"{what}: {out} has an imaginary part; take .real or abs() first")
+            return out.real
+        return out
+
+    def __index__(self) -> int:
+        if self.aval.size != 1 or self.aval.dtype.category not in (BOOL, INTEGER):
+            raise TypeError(f"only an integer Array with one element can be used as an index, got {self.aval}")
+        return int(np.asarray(self.concrete("the index").buffer).item())
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of a 0-d Array")
+        return self.aval.shape[0]
+
+    def __setitem__(self, index, value):
+        raise TypeError("an Array is immutable: write x = x.at[index].set(value) instead of x[index] = value (also .add, .mul, .min, .max)")
+
+    def __repr__(self) -> str:
+        return show.array(self.aval, None if self.is_deleted() else np.asarray(self._buffer))
+
+    def __format__(self, spec: str) -> str:
+        if not self.aval.shape and self.__class__ is Array or spec and self.aval.size == 1:
+            return format(self.item(), spec)
+        if spec:
+            raise TypeError(f"unsupported format string {spec!r} for a {self.aval} Array: only one with a single element has a number to format")
+        return repr(self)
+
+    # ------------------------------------------------------------------------------------- to other libraries, copies
+
+    def __jax_array__(self) -> jax.Array:
+        return self.concrete("the data").buffer
+
+    def __dlpack__(self, **options):
+        return self.concrete("the data").buffer.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.concrete("the data").buffer.__dlpack_device__()
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo) -> Array:
+        return self
+
+    def __reduce__(self):
+        return _unpickle, (np.asarray(self.concrete("pickling").buffer),)
+
+
+def _unpickle(data: np.ndarray) -> Array:
+    return wrap(put(data))
 
 
 def device_name(device: jax.Device) -> str:
+    """What we call a jax device: 'cpu', 'cpu:1', 'cuda:0' ..."""
     platform = "cuda" if device.platform in ("gpu", "cuda") else device.platform
     return platform if platform == "cpu" and device.id == 0 else f"{platform}:{device.id}"
 
@@ -79,10 +249,14 @@ def put(data: np.ndarray, device: jax.Device | None = None) -> jax.Array:
         return jax.device_put(np.array(data), device)
 
 
+# ------------------------------------------------------------------------------------------------------- ways into it
+
+
 def asarray(x, dtype=None, device=None) -> Array:
     """An Array of numbers, nested lists, NumPy, jax, DLPack or Array data; a copy unless `x` is already immutable.
 
     Python numbers take the default dtypes (bool, int64, float32, complex64); NumPy and jax keep theirs.
+    Raises TypeError for what is no data, ValueError for ragged lists.
 
     >>> import functorch_lite as fl
     >>> fl.asarray([1, 2]).dtype, fl.asarray(1.5).dtype, fl.asarray(np.ones(2)).dtype
@@ -93,6 +267,8 @@ def asarray(x, dtype=None, device=None) -> Array:
         out = x
     elif isinstance(x, jax.Array):
         out = wrap(x)
+    elif hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
+        out = from_dlpack(x)
     else:
         out = wrap(put(_to_numpy(x, wanted), None if device is None else as_device(device)))
     if wanted is not None and out.dtype is not wanted or device is not None:
@@ -100,15 +276,30 @@ def asarray(x, dtype=None, device=None) -> Array:
     return out
 
 
+def from_dlpack(x, *, device=None, copy: bool | None = None) -> Array:
+    """An Array of the data of any object with ``__dlpack__`` (a torch tensor, a cupy array ...), 64-bit types kept.
+
+    The data is copied, since its owner may write to it. ``copy=False`` shares it without a copy: then nobody may write to it again.
+
+    >>> import functorch_lite as fl
+    >>> fl.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    if isinstance(x, Array):
+        return x if device is None else x.to(device=device)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(x).__name__}; use asarray")
+    with jax.enable_x64(True):
+        buffer = jax.dlpack.from_dlpack(x, copy=None if copy is False else not isinstance(x, jax.Array))
+    out = wrap(buffer)
+    return out if device is None else out.to(device=device)
+
+
 def _to_numpy(x, wanted: DType | None) -> np.ndarray:
     if x.__class__ in NUMBERS:
         return np.asarray(x, (wanted or DEFAULT[category_of(x)]).dtype)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "__array__"):
         data = np.asarray(x)
-    elif hasattr(x, "__array__"):
-        data = np.asarray(x)
-    elif hasattr(x, "__dlpack__"):
-        data = np.from_dlpack(x)
     elif isinstance(x, (list, tuple, range)):
         return _nested_to_numpy(x, wanted)
     else:
@@ -126,14 +317,15 @@ def _nested_to_numpy(x, wanted: DType | None) -> np.ndarray:
             stack.extend(leaf)
         else:
             leaves.append(leaf)
+    numbers = all(leaf.__class__ in NUMBERS for leaf in leaves)
     try:
-        data = np.asarray(x if all(leaf.__class__ in NUMBERS for leaf in leaves) else _with_arrays(x))
+        data = np.asarray(x if numbers else _with_arrays(x))
     except ValueError as error:
         raise ValueError(f"asarray: expected nested lists of one shape at each depth: {error}") from None
+    if wanted is None and numbers:
+        wanted = DEFAULT[max((category_of(leaf) for leaf in leaves), default=2)]
     if wanted is not None:
         return data.astype(wanted.dtype)
-    if all(leaf.__class__ in NUMBERS for leaf in leaves):
-        return data.astype(DEFAULT[max((category_of(leaf) for leaf in leaves), default=2)].dtype)
     as_dtype(data.dtype)
     return data
 
@@ -154,3 +346,16 @@ def as_device(device) -> jax.Device:
     except (RuntimeError, IndexError, ValueError):
         have = ", ".join(device_name(d) for d in jax.devices())
         raise RuntimeError(f"device {device!r} is not available here; there are: {have}") from None
+
+
+def block_until_ready(tree):
+    """Waits until every Array in a tree is computed; returns the tree. For timing.
+
+    >>> import functorch_lite as fl
+    >>> fl.block_until_ready({"x": fl.asarray(1.0)})["x"].item()
+    1.0
+    """
+    for leaf in pytree.leaves(tree):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return tree

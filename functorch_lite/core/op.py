@@ -12,7 +12,7 @@ Calling conventions of the slots (args are the op's array arguments, params its 
     batch(size, args, dims, *params)                -> (out, dim) or (outs, dims); dims[i] is None for an unbatched arg
     linearize(primals, nonzero, *params)            -> (outs, f) with f(tangents) -> tangents built of linear ops
     vjp(wanted, ct, ans, *args, *params)            -> tuple of cotangents (an own rule: replaces only the transpose)
-    checks(*buffers, *params)                       -> [(ok, exception type, message)]: what depends on data
+    checks(*buffers, *params)                       -> [(ok, exception type, message[, number that "{}" in it shows])]: of data
     decompose, reference                            -> called as the signature says; the value, by smaller ops or by NumPy
 
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Sequence
 
 from ..errors import MissingRuleError
 from .array import Array, asarray
@@ -34,6 +35,8 @@ from .statics import static_key
 REGISTRY: dict[str, Op] = {}  # "prims.add", "fl.softmax" -> op
 
 Tensor = Array | float  # the annotation of an array argument; a Python number is accepted where the op is a composite
+Tensors = Sequence[Tensor]
+Dims = Shape = int | Sequence[int]  # static ints; their names in a signature say how the binder reads them
 
 _LIMIT = 4096  # entries of one op's meta cache
 
@@ -57,7 +60,7 @@ class Op:
     __slots__ = (
         "namespace name signature tensors statics variadic multi "  # what it is called and takes
         "impl meta decompose jvp transpose batch linearize vjp checks reference "  # rules
-        "kind derived keyed cached doc function spell file draws traits _infer"
+        "kind derived keyed cached doc function spell file draws traits returns inline effect _infer"
     ).split()
 
     def __init__(self, namespace: str, name: str, signature: inspect.Signature, *, multi: bool = False, doc: str = "", **slots):
@@ -66,6 +69,9 @@ class Op:
             setattr(self, slot, slots.pop(slot, None))
         self.derived = slots.pop("derived", ())  # names of the rules that a family derived
         self.cached = slots.pop("cached", True)
+        self.inline = slots.pop("inline", False)  # never compiled as one: run by its decomposition, whose Python may look at values
+        self.effect = slots.pop("effect", False)  # does something besides giving values: never dropped or merged
+        self.returns = slots.pop("returns", None)  # the named tuple in which users get several outputs
         self.traits = slots.pop("traits", {})  # what a family wants to remember, for tests and documentation
         if slots:
             raise TypeError(f"Op {name}: unknown slots {sorted(slots)}")
@@ -225,13 +231,18 @@ def _as_dims(x, op: Op, name: str):
         raise TypeError(f"{op.name}: argument '{name}' must be an int or a sequence of ints, got {x!r}") from None
 
 
+def _frozen(x):
+    """Lists, at any depth, as tuples: static parameters are hashable."""
+    return tuple([_frozen(y) for y in x]) if x.__class__ is list or x.__class__ is tuple else x
+
+
 def _make_binder(op: Op):
     """The function users call: it checks and lifts each argument as the signature says, then asks the current interpreter.
 
     And its inverse, spell(f, args, params): calls f as the signature says with what was bound.
     """
     space = {"_op": op, "_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
-    space["_as_dtype"] = as_dtype
+    space |= {"_as_dtype": as_dtype, "_frozen": _frozen}
     head, body, starred = [], [], False
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -254,9 +265,13 @@ def _make_binder(op: Op):
             body.append(f"if {n}.__class__ is not int and {n} is not None: {n} = _dims({n}, _op, {n!r})")
         elif kind.startswith("DType"):
             body.append(f"if {n}.__class__ is not _DType and {n} is not None: {n} = _as_dtype({n})")
+        elif not kind.startswith(_PLAIN):
+            body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
     args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
     statics = "".join(f"{n}, " for n in op.statics)
-    lines = "\n    ".join([*body, f"return _STATE.current.bind(_op, ({args}), ({statics}))"])
+    call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
+    space["_returns"] = op.returns
+    lines = "\n    ".join([*body, f"return {call}" if op.returns is None else f"return _returns(*{call})"])
     exec(compile(f"def {op.name}({', '.join(head)}):\n    {lines}\n", f"<functorch_lite binder {op.qualname}>", "exec"), space)
     function = space[op.name]
     function.__doc__, function.__module__, function.__signature__, function.op = op.doc, "functorch_lite", op.signature, op

@@ -6,13 +6,11 @@ import operator
 from typing import Any
 
 from ..core import pytree
-from ..core.aval import aval_of
+from ..core.aval import Aval, aval_of
 from ..core.dtype import NUMBERS
-from ..core.interpreter import STATE, Abstract, Interpreter, Traced, use
+from ..core.interpreter import Abstract, Interpreter, Traced, use
 from ..core.op import Op
 from ..core.statics import static_key
-
-_LITERALS = (*NUMBERS, str, tuple, type(None))
 
 
 def op_of(target) -> Op | None:
@@ -39,7 +37,7 @@ def spell(op: Op, args, params, brief: bool = False) -> tuple[list, dict]:
                 continue
         else:
             value = statics[p.name] if p.name in statics else next(supply)
-        if brief and p.default is not p.empty and not (star and not behind_star) and _is_default(value, p.default):
+        if brief and p.default is not p.empty and not (star and not behind_star) and same(value, p.default):
             by_name = True
         elif p.kind is p.KEYWORD_ONLY or behind_star or by_name or p.name in statics and not star:
             keywords[p.name] = value
@@ -47,12 +45,6 @@ def spell(op: Op, args, params, brief: bool = False) -> tuple[list, dict]:
         else:
             positional.append(value)
     return positional, keywords
-
-
-def _is_default(value, default) -> bool:
-    if value is default:
-        return True
-    return isinstance(value, _LITERALS) and type(value) is type(default) and static_key(value) == static_key(default)
 
 
 class _Catch(Interpreter):
@@ -89,14 +81,23 @@ def call_python(target, values, params):
 
 def result_aval(target, args, params):
     """The aval of a call's result (a tuple of them for several), or None where something is unknown. args have avals."""
-    if target is operator.getitem:
-        outs = args[0].aval
+    if target is operator.getitem and not params:
+        outs = getattr(args[0], "aval", None)
         return outs[args[1]] if outs.__class__ is tuple else None
-    avals = [aval_of(x) for x in args] if target.__class__ is Op else [None]
-    if any(a is None and x is not None or a.__class__ is tuple for a, x in zip(avals, args)) or target.__class__ is not Op:
+    if target.__class__ is not Op:
+        return None
+    avals = [aval_of(x) for x in args]
+    if any(a.__class__ is not Aval for a, x in zip(avals, args) if x is not None):
         return None
     shapes = Abstract(None, target.name)
-    return target.infer(tuple([x if a is None or a.weak and x.__class__ in NUMBERS else Traced(shapes, a, None) for a, x in zip(avals, args)]), params)
+    return target.infer(tuple([x if x is None or x.__class__ in NUMBERS else Traced(shapes, a, None) for a, x in zip(avals, args)]), params)
+
+
+def same(a, b) -> bool:
+    """Whether two static values are the same, in type and bits; arrays are if they are one object."""
+    if a is b:
+        return True
+    return type(a) is type(b) and not hasattr(a, "__array__") and static_key(a) == static_key(b)
 
 
 def show_target(target) -> str:
@@ -110,4 +111,4 @@ def show_target(target) -> str:
     return f"{module.lstrip('_')}.{name}" if module and module != "builtins" else name
 
 
-__all__ = ["call_python", "op_of", "read", "result_aval", "show_target", "spell"]
+__all__ = ["call_python", "op_of", "read", "result_aval", "same", "show_target", "spell"]

@@ -4,4 +4,12 @@ The imports below are in an order that matters: `algebra` (which rules are writt
 another at call time, and `shape` is the door through which that circle is entered.
 """
 
-from . import shape, convert, elementwise, compare, reduce, contract, index, control  # isort: skip  # noqa: F401
+from . import shape, convert, parts, elementwise, trig, special, compare, bits, reduce, contract, index, scatter, order, control, callback  # isort: skip  # noqa: F401
+
+from ..core.op import REGISTRY as _REGISTRY  # isort: skip
+
+globals().update({op.name: op.function for op in _REGISTRY.values() if op.namespace == "prims"})  # prims.add, as programs print it
+
+
+def __dir__():
+    return sorted(n for n in globals() if not n.startswith("_"))

@@ -29,6 +29,11 @@ def neg(x):
     return elementwise.neg(x)
 
 
+def wanted(x) -> bool:
+    """Whether a transpose rule is asked for the cotangent of this argument."""
+    return x.__class__ is Linear and x.wanted
+
+
 def total(terms):
     """The sum of tangents or cotangents; None for none at all."""
     terms = [t for t in terms if t is not None]

@@ -7,8 +7,8 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import BOOL
-from . import algebra
-from .families import ANY, ORDERED, elementwise, linear, pointwise, require
+from . import algebra, bits
+from .families import ANY, FLOATING, ORDERED, elementwise, linear, pointwise, pointwise_batch, require
 
 eq = pointwise("eq", 2, lax.eq, ANY, reference=np.equal, doc="x == y.")
 ne = pointwise("ne", 2, lax.ne, ANY, reference=np.not_equal, doc="x != y.")
@@ -16,6 +16,7 @@ lt = pointwise("lt", 2, lax.lt, ORDERED, reference=np.less, doc="x < y.")
 le = pointwise("le", 2, lax.le, ORDERED, reference=np.less_equal, doc="x <= y.")
 gt = pointwise("gt", 2, lax.gt, ORDERED, reference=np.greater, doc="x > y.")
 ge = pointwise("ge", 2, lax.ge, ORDERED, reference=np.greater_equal, doc="x >= y.")
+isfinite = pointwise("isfinite", 1, lax.is_finite, FLOATING, reference=np.isfinite, doc="Whether x is neither infinite nor NaN.")
 
 
 # ------------------------------------------------------------------------------------------------------- selection
@@ -46,18 +47,13 @@ def _select_transpose(ct, mask, x, y):
     )
 
 
-def _select_batch(size, args, dims):
-    args, dim = algebra.align(size, args, dims)
-    return select(*args), dim
-
-
 select = linear(
     "select",
     "mask: Tensor, x: Tensor, y: Tensor",
     impl=lax.select,
     meta=_select_meta,
     transpose=_select_transpose,
-    batch=_select_batch,
+    batch=pointwise_batch(lambda: select),
     over=(1, 2),
     reference=np.where,
     doc="x where mask holds, else y.",
@@ -88,3 +84,21 @@ def _extremum(name, impl, reference, doc):
 
 maximum = _extremum("maximum", lax.max, np.maximum, "The larger of x and y; NaN if either is.")
 minimum = _extremum("minimum", lax.min, np.minimum, "The smaller of x and y; NaN if either is.")
+
+
+def _where(ok, like):
+    """The partial that is 1 where `ok` holds and 0 elsewhere."""
+    return select(ok, algebra.one_like(like), algebra.zeros(like.aval))
+
+
+clamp = elementwise(
+    "clamp",
+    lambda x, low, high: lax.clamp(low, x, high),
+    lambda ans, x, low, high: _where(bits.bitwise_and(ge(x, low), le(x, high)), x),
+    lambda ans, x, low, high: _where(bits.bitwise_and(lt(x, low), le(low, high)), x),
+    lambda ans, x, low, high: _where(bits.bitwise_or(gt(x, high), gt(low, high)), x),
+    categories=ORDERED,
+    names="x low high",
+    reference=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    doc="x moved into [low, high] (high if that is empty). The derivative in x is 1 at the bounds; NaN in any argument gives NaN.",
+)

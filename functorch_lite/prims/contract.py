@@ -6,9 +6,9 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
-from . import algebra, shape
-from .elementwise import conj_of
+from . import shape
 from .families import NUMERIC, bilinear, require, require_category
+from .parts import conj_of
 
 
 def _free(x, *taken):
@@ -20,6 +20,9 @@ def _dot_meta(x, y, contract, batch):
     require_category("dot_general", [x, y], NUMERIC)
     (cx, cy), (bx, by) = contract, batch
     require(x.dtype is y.dtype, "dot_general", f"expected one dtype, got {x} and {y}; convert one with .to(dtype)", RuntimeError)
+    for a, dims in ((x, (*cx, *bx)), (y, (*cy, *by))):
+        ok = len(set(dims)) == len(dims) and all(0 <= d < a.ndim for d in dims)
+        require(ok, "dot_general", f"contract={contract} and batch={batch} must name distinct dimensions, got {a} for {dims}", IndexError)
     ok = len(cx) == len(cy) and len(bx) == len(by)
     ok = ok and all(x.shape[i] == y.shape[j] for i, j in zip((*cx, *bx), (*cy, *by)))
     require(ok, "dot_general", f"sizes along contract={contract} and batch={batch} must be equal, got {x} and {y}", RuntimeError)
@@ -69,12 +72,12 @@ def _dot_batch(size, args, dims, contract, batch):
 
 def _dot_reference(x, y, contract, batch):
     (cx, cy), (bx, by) = contract, batch
-    names_x, names_y = list(range(x.ndim)), [100 + d for d in range(y.ndim)]
+    of_x = list(range(x.ndim))
+    of_y = [x.ndim + d for d in range(y.ndim)]
     for i, j in zip((*cx, *bx), (*cy, *by)):
-        names_y[j] = names_x[i]
-    out = [names_x[d] for d in bx] + [d for d in range(x.ndim) if d not in (*cx, *bx)] + [names_y[d] for d in range(y.ndim) if d not in (*cy, *by)]
-    compact = {n: i for i, n in enumerate(dict.fromkeys(names_x + names_y))}
-    return np.einsum(x, [compact[n] for n in names_x], y, [compact[n] for n in names_y], [compact[n] for n in out])
+        of_y[j] = i
+    shared = {*cx, *bx}
+    return np.einsum(x, of_x, y, of_y, [*bx, *[n for n in of_x if n not in shared], *[n for n in of_y if n not in shared]])
 
 
 dot_general = bilinear(

@@ -62,6 +62,7 @@ linear_call = prim(
     "operands: Tensors, count: int, rule: Static",
     multi=True,
     cached=False,
+    inline=True,
     kind="linear",
     decompose=_linear_call_decompose,
     meta=lambda *rest: rest[-1].outs,
@@ -73,14 +74,14 @@ linear_call = prim(
 # -------------------------------------------------------------------------------------------------------------- call
 
 
-def _call_jvp(ans, primals, tangents, body, name):
+def _call_jvp(ans, primals, tangents, body, name, donate):
     nonzero = tuple([t is not None for t in tangents])
     derived, out_nonzero = body.jvp(nonzero)
     out = call([*primals, *_pick(tangents, nonzero)], derived, name)
     return tuple(_fill(out[len(ans) :], out_nonzero))
 
 
-def _call_linearize(primals, nonzero, body, name):
+def _call_linearize(primals, nonzero, body, name, donate):
     parts = body.linearize(nonzero)
     out = call(primals, parts.forward, name)
     n = len(body.outs)
@@ -93,7 +94,7 @@ def _call_linearize(primals, nonzero, body, name):
 
 
 def _call_transpose(cts, *rest):
-    *args, body, name = rest
+    *args, body, name, _ = rest
     linear = _is_linear(args)
     known = [x for x, f in zip(args, linear) if not f]
     nonzero = tuple([c is not None for c in cts])
@@ -101,25 +102,26 @@ def _call_transpose(cts, *rest):
     return tuple(_fill(out, linear))
 
 
-def _call_batch(size, args, dims, body, name):
+def _call_batch(size, args, dims, body, name, donate):
     derived, out_dims = body.batch(size, tuple(dims))
     return call(args, derived, name), out_dims
 
 
 call = prim(
     "call",
-    "operands: Tensors, body: Body, name: str",
+    "operands: Tensors, body: Body, name: str, donate: Dims = ()",
     multi=True,
     cached=False,
     kind="general",
-    decompose=lambda operands, body, name: body(*operands),
-    meta=lambda *rest: rest[-2].outs,
+    decompose=lambda operands, body, name, donate: body(*operands),
+    meta=lambda *rest: rest[-3].outs,
     jvp=_call_jvp,
     linearize=_call_linearize,
     transpose=_call_transpose,
     batch=_call_batch,
-    doc="A program as one op: what a compiled function is to the transforms.",
+    doc="A program as one op: what a compiled function is to the transforms. `donate` names operands whose buffers it may take.",
 )
+call.op.traits["donated"] = lambda body, name, donate: donate
 
 # -------------------------------------------------------------------------------------------------------------- scan
 
@@ -264,7 +266,7 @@ def _scan_transpose(cts, *rest):
 
     operands = [*known_c, *sums, *ct_carry, *known_x, *_pick(ct_ys, y_nonzero)]
     rows = [x.aval if i < n_kc + n_tc + carry else aval(x.shape[1:], x.dtype) for i, x in enumerate(operands)]
-    backward = body.trace(step, tuple(rows), key=("scan transpose", linear, y_nonzero, consts, carry))
+    backward = body.trace(step, tuple(rows), name=("scan transpose", linear, y_nonzero, consts, carry))
     out = scan(operands, backward, n_kc, n_tc + carry, length, not reverse)
     return tuple([c if x.__class__ is Linear else None for x, c in zip(args, _fill(out, linear))])
 
@@ -339,7 +341,7 @@ def _switch_linearize(primals, nonzero, bodies):
             filled[before : before + len(slots[k])] = out[n:]
             return [*out[:n], *filled]
 
-        return p.forward.trace(run, p.forward.ins, key=("switch forward", k, tuple(union)))
+        return p.forward.trace(run, p.forward.ins, name=("switch forward", k, tuple(union)))
 
     def linear(k, p):
         before, count = sum(len(s) for s in slots[:k]), len(slots[k])
@@ -349,7 +351,7 @@ def _switch_linearize(primals, nonzero, bodies):
             return p.linear(*[all_operands[i] for i in p.reused], *residuals[before : before + count], *tangents)
 
         ins = (*[x.aval for x in operands], *union, *_pick([x.aval for x in operands], nonzero))
-        return p.linear.trace(run, ins, key=("switch linear", k, ins, nonzero))
+        return p.linear.trace(run, ins, name=("switch linear", k, ins, nonzero))
 
     out = switch(which, operands, tuple([forward(k, p) for k, p in enumerate(parts)]))
     linears = tuple([linear(k, p) for k, p in enumerate(parts)])
@@ -455,7 +457,7 @@ def _while_jvp(ans, primals, tangents, test, body, test_consts, body_consts):
     derived, _ = body.jvp((*flags_b, *cr), instantiate=tuple(cr))
     n_bs, n_tb, n_tc = len(bs), sum(flags_b), sum(cr)
     derived = derived.reorder(_interleave((n_bs, n), (n_tb, n_tc)), None)
-    wide_test = test.trace(lambda *xs: test(*xs[: test_consts + n]), (*test.ins, *_pick([x.aval for x in init], cr)), key=("while jvp", tuple(cr)))
+    wide_test = test.trace(lambda *xs: test(*xs[: test_consts + n]), (*test.ins, *_pick([x.aval for x in init], cr)), name=("while jvp", tuple(cr)))
     out = while_loop([*ts, *bs, *_pick(t_bs, flags_b), *init, *_materialize(t_init, init, cr)], wide_test, derived, test_consts, n_bs + n_tb)
     return tuple(_fill(out[n:], cr))
 
@@ -498,9 +500,9 @@ def _while_batch(size, args, dims, test, body, test_consts, body_consts):
         going = row_test(*t, *c)[0]
         return [select_rows(going, new, old) for new, old in zip(new_body(*b, *c), c)]
 
-    any_body = test.trace(any_left, row_test.ins, key=("while any", size, row(ts), row(cr)))
+    any_body = test.trace(any_left, row_test.ins, name=("while any", size, row(ts), row(cr)))
     ins = (*[x.aval for x in operands_t], *[x.aval for x in operands_b], *[x.aval for x in init])
-    freeze = body.trace(advance, ins, key=("while freeze", test, size, row(ts), row(bs), row(cr)))
+    freeze = body.trace(advance, ins, name=("while freeze", test, size, row(ts), row(bs), row(cr)))
     # the frozen body needs the test's constants too, so they are constants of both
     return while_loop([*operands_t, *operands_t, *operands_b, *init], any_body, freeze, test_consts, test_consts + body_consts), row(cr)
 

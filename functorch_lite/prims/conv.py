@@ -17,8 +17,8 @@ from jax import lax
 
 from ..core.aval import aval
 from . import algebra, shape
-from .elementwise import conj_of
 from .families import NUMERIC, bilinear, require, require_category
+from .parts import conj_of
 
 _NAME = "conv_general"
 
@@ -32,9 +32,13 @@ def _meta(x, w, strides, padding, x_dilation, w_dilation, groups):
     require_category(_NAME, [x, w], NUMERIC)
     require(x.dtype is w.dtype, _NAME, f"expected one dtype, got {x} and {w}; convert one with .to(dtype)", RuntimeError)
     rank = x.ndim - 2
-    require(x.ndim == w.ndim >= 2, _NAME, f"expected x [N, C, *spatial] and w [O, C / groups, *kernel] of one rank, got {x}, {w}", RuntimeError)
+    require(
+        x.ndim == w.ndim >= 2, _NAME, f"expected x [N, C, *spatial] and w [O, C / groups, *kernel] of one rank, got {x}, {w}", RuntimeError
+    )
     for name, values in (("strides", strides), ("x_dilation", x_dilation), ("w_dilation", w_dilation)):
-        require(len(values) == rank and all(v > 0 for v in values), _NAME, f"{name} must have {rank} positive ints, got {values}", RuntimeError)
+        require(
+            len(values) == rank and all(v > 0 for v in values), _NAME, f"{name} must have {rank} positive ints, got {values}", RuntimeError
+        )
     require(len(padding) == rank, _NAME, f"padding must have {rank} pairs (low, high), got {padding}", RuntimeError)
     require(groups > 0, _NAME, f"groups must be positive, got {groups}", RuntimeError)
     ok = x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0
@@ -112,7 +116,6 @@ def _batch(size, args, dims, strides, padding, x_dilation, w_dilation, groups):
 
 
 def _reference(x, w, strides, padding, x_dilation, w_dilation, groups):
-    spatial = range(x.ndim - 2)
     kernel = [_dilated(k, b) for k, b in zip(w.shape[2:], w_dilation)]
     spread = np.zeros((*x.shape[:2], *[_dilated(n, a) for n, a in zip(x.shape[2:], x_dilation)]), x.dtype)
     spread[(..., *[slice(None, None, a) for a in x_dilation])] = x
@@ -124,7 +127,8 @@ def _reference(x, w, strides, padding, x_dilation, w_dilation, groups):
         return out
     c, o = w.shape[1], w.shape[0] // groups
     for u in itertools.product(*map(range, w.shape[2:])):
-        windows = z[(..., *[slice(u[i] * w_dilation[i], u[i] * w_dilation[i] + (sizes[i] - 1) * strides[i] + 1, strides[i]) for i in spatial])]
+        starts = [i * b for i, b in zip(u, w_dilation)]
+        windows = z[(..., *[slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(starts, sizes, strides)])]
         for g in range(groups):
             product = np.einsum("nc...,oc->no...", windows[:, g * c : (g + 1) * c], w[(slice(g * o, (g + 1) * o), slice(None), *u)])
             out[:, g * o : (g + 1) * o] += product
@@ -140,5 +144,6 @@ conv_general = bilinear(
     right=_to_w,
     batch=_batch,
     reference=_reference,
-    doc="The convolution (no kernel flip) of x [N, C, *spatial] with w [O, C / groups, *kernel]: [N, O, *spatial]. padding: (low, high) each, negative crops.",
+    doc="""The convolution (the kernel is not flipped) of x [N, C, *spatial] with w [O, C / groups, *kernel]: [N, O, *spatial]. padding
+    has (low, high) for each spatial dimension; a negative number crops.""",
 )

@@ -37,7 +37,7 @@ def _convert_batch(size, args, dims, dtype):
 
 
 convert = linear(
-    "convert",
+    "convert_element_type",
     "x: Tensor, dtype: DType",
     impl=_convert_impl,
     meta=lambda x, dtype: aval(x.shape, dtype),

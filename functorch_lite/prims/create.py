@@ -34,3 +34,13 @@ iota = zero(
     ),
     doc="The index along `dim`, at each position.",
 )
+
+detach = zero(
+    "detach",
+    "x: Tensor",
+    impl=lambda x: x,
+    meta=lambda x: aval(x.shape, x.dtype),
+    batch=lambda size, args, dims: (detach(args[0]), dims[0]),
+    reference=lambda x: x,
+    doc="x, through which no derivative passes.",
+)

@@ -75,7 +75,7 @@ def same_meta(name: str, categories: frozenset, out: DType | None = None, out_of
 # ------------------------------------------------------------------------------------------------------- families
 
 
-def _pointwise_batch(op_of):
+def pointwise_batch(op_of):
     def batch(size, args, dims, *params):
         args, dim = algebra.align(size, args, dims)
         return op_of()(*args, *params), dim
@@ -104,7 +104,7 @@ def pointwise(name: str, arity: int, impl, categories: frozenset = ORDERED, *, o
     """An elementwise prim without a derivative (comparisons, bit operations, sign, floor ...)."""
     signature = ", ".join([*(f"{n}: Tensor" for n in _names(arity, names)), *([statics] if statics else [])])
     meta = same_meta(name, categories, out)
-    function = zero(name, signature, impl=impl, meta=meta, batch=_pointwise_batch(lambda: function), **_deriving(slots, "meta", "batch"))
+    function = zero(name, signature, impl=impl, meta=meta, batch=pointwise_batch(lambda: function), **_deriving(slots, "meta", "batch"))
     function.op.traits |= {"family": "pointwise", "categories": categories}
     return function
 
@@ -133,7 +133,7 @@ def elementwise(name: str, impl, *partials, categories: frozenset = INEXACT, sin
     signature = ", ".join([*(f"{n}: Tensor" for n in _names(len(partials), names)), *([statics] if statics else [])])
     slots = _deriving(slots, "jvp", "transpose", *(n for n in ("meta", "batch") if n not in slots))
     slots.setdefault("meta", same_meta(name, categories))
-    slots.setdefault("batch", _pointwise_batch(lambda: function))
+    slots.setdefault("batch", pointwise_batch(lambda: function))
     function = prim(name, signature, impl=impl, jvp=jvp, kind="elementwise", **slots)
     function.op.traits |= {"family": "elementwise", "categories": categories, "partials": partials}
     return function
@@ -161,7 +161,7 @@ def linear_pointwise(name: str, impl, transpose, *, arity: int = 1, categories: 
     signature = ", ".join(f"{n}: Tensor" for n in _names(arity, None))
     meta = meta or same_meta(name, categories)
     slots = _deriving(slots, "meta", "batch")
-    function = linear(name, signature, impl=impl, meta=meta, transpose=transpose, batch=_pointwise_batch(lambda: function), over=None, **slots)
+    function = linear(name, signature, impl=impl, meta=meta, transpose=transpose, batch=pointwise_batch(lambda: function), over=None, **slots)
     function.op.traits |= {"family": "elementwise", "categories": categories}
     return function
 
@@ -181,6 +181,8 @@ def bilinear(name: str, signature: str, *, impl, meta, left, right, batch, **slo
 
     def transpose(ct, x, y, *rest):
         from_left = x.__class__ is algebra.Linear
+        if from_left and y.__class__ is algebra.Linear:
+            raise TypeError(f"{name}: a product of two linear values, {x.aval} and {y.aval}, is not linear")
         others = (None,) * (len(op.tensors) - 2)
         return (left(ct, x, y, *rest), None, *others) if from_left else (None, right(ct, x, y, *rest), *others)
 

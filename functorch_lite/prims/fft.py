@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
-from . import algebra, compare, create, elementwise, shape
+from . import algebra, compare, convert, create, elementwise, shape
 from .families import linear, require
 
 _KINDS = {"fft": lax.FftType.FFT, "ifft": lax.FftType.IFFT, "rfft": lax.FftType.RFFT, "irfft": lax.FftType.IRFFT}
@@ -30,13 +30,10 @@ def _meta(x, kind, lengths):
     takes = half if kind == "irfft" else lengths
     gives = half if kind == "rfft" else lengths
     lead = x.shape[: x.ndim - len(lengths)]
-    require(x.shape[len(lead) :] == takes, "fft", f"{kind} with lengths {lengths} expects the last dimensions {takes}, got {x}", RuntimeError)
+    ok = x.shape[len(lead) :] == takes
+    require(ok, "fft", f"{kind} with lengths {lengths} expects the last dimensions {takes}, got {x}", RuntimeError)
     dtype = x.dtype.to_complex() if real else x.dtype.to_real() if kind == "irfft" else x.dtype
     return aval((*lead, *gives), dtype)
-
-
-def _scaled(x, factor: float):
-    return elementwise.mul(x, algebra.full_like(x, factor))
 
 
 def _column_weights(like, length: int, inner: float):
@@ -50,18 +47,18 @@ def _column_weights(like, length: int, inner: float):
     weights = compare.select(is_(0), algebra.one_like(index), algebra.full_like(index, inner))
     if length % 2 == 0:
         weights = compare.select(is_(n - 1), algebra.one_like(index), weights)
-    return shape.broadcast(elementwise.complex(weights, algebra.zeros(weights.aval)), like.shape, (like.ndim - 1,))
+    return shape.broadcast(convert.convert(weights, like.dtype), like.shape, (like.ndim - 1,))
 
 
 def _transpose(ct, x, kind, lengths):
     points = math.prod(lengths)
     if kind == "fft":
-        return (_scaled(fft(ct, "ifft", lengths), points),)
+        return (elementwise.scaled(fft(ct, "ifft", lengths), points),)
     if kind == "ifft":
-        return (_scaled(fft(ct, "fft", lengths), 1 / points),)
+        return (elementwise.scaled(fft(ct, "fft", lengths), 1 / points),)
     if kind == "rfft":
-        return (_scaled(fft(elementwise.mul(ct, _column_weights(ct, lengths[-1], 0.5)), "irfft", lengths), points),)
-    out = _scaled(fft(ct, "rfft", lengths), 1 / points)
+        return (elementwise.scaled(fft(elementwise.mul(ct, _column_weights(ct, lengths[-1], 0.5)), "irfft", lengths), points),)
+    out = elementwise.scaled(fft(ct, "rfft", lengths), 1 / points)
     return (elementwise.mul(out, _column_weights(out, lengths[-1], 2.0)),)
 
 
@@ -80,5 +77,6 @@ fft = linear(
     transpose=_transpose,
     batch=lambda size, args, dims, kind, lengths: (fft(algebra.move(args[0], dims[0], 0), kind, lengths), 0),
     reference=_reference,
-    doc="The discrete Fourier transform (kind fft, ifft, rfft or irfft) over the last dimensions, as long as `lengths`; inverses divide by the size.",
+    doc="""The discrete Fourier transform (kind fft, ifft, rfft or irfft) over the last dimensions, of these lengths (those of the
+    signal, where x is a half spectrum); inverses divide by their product.""",
 )

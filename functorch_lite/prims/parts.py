@@ -32,7 +32,12 @@ real = linear_pointwise(
     "real", lax.real, lambda ct, x: (complex(ct, algebra.zeros(ct.aval)),), meta=_part_meta("real"), reference=np.real, doc="The real part."
 )
 imag = linear_pointwise(
-    "imag", lax.imag, lambda ct, x: (complex(algebra.zeros(ct.aval), ct),), meta=_part_meta("imag"), reference=np.imag, doc="The imaginary part."
+    "imag",
+    lax.imag,
+    lambda ct, x: (complex(algebra.zeros(ct.aval), ct),),
+    meta=_part_meta("imag"),
+    reference=np.imag,
+    doc="The imaginary part.",
 )
 
 

@@ -61,7 +61,11 @@ def _bits_meta(key, shape, bits):
     require(bits in _DTYPES, "random_bits", f"bits must be 8, 16, 32 or 64, got {bits}")
     require(all(n >= 0 for n in shape), "random_bits", f"sizes must not be negative, got shape={shape}")
     ok = math.prod(shape) * bits <= 1 << 38
-    require(ok, "random_bits", f"one key gives at most 2**32 blocks of 64 bits, got shape={shape} of {bits} bits: split the key and draw in parts")
+    require(
+        ok,
+        "random_bits",
+        f"one key gives at most 2**32 blocks of 64 bits, got shape={shape} of {bits} bits: split the key and draw in parts",
+    )
     return aval((*key.shape[:-1], *shape), _DTYPES[bits])
 
 

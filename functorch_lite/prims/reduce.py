@@ -8,8 +8,8 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
-from ..core.dtype import BOOL, INTEGER, int64
-from . import algebra, compare, create, order, shape
+from ..core.dtype import BOOL, int64
+from . import algebra, compare, elementwise, order, shape
 from .families import NUMERIC, ORDERED, general, linear, require, require_category, zero
 
 
@@ -151,7 +151,6 @@ reduce_max = _extremum("reduce_max", lax.max, False, np.max, "The largest elemen
 reduce_min = _extremum("reduce_min", lax.min, True, np.min, "The smallest element over dims; NaN if any is.")
 
 # ------------------------------------------------------------------------------------------------- logical, positions
-
 
 
 def _logical(name, init, combine, reference, doc):

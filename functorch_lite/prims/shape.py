@@ -186,10 +186,10 @@ def _pad_transpose(ct, x, value, low, high, interior):
     """What padding put around x is cut off again; value's cotangent is the sum of that."""
     nothing = algebra.zeros(aval((), ct.dtype))
     to_x = to_value = None
-    if x.__class__ is algebra.Linear:
+    if algebra.wanted(x):
         inner = pad(ct, nothing, tuple([-n for n in low]), tuple([-n for n in high]), (0,) * ct.ndim)
         to_x = inner if inner.shape == x.shape else slice_(inner, (0,) * ct.ndim, inner.shape, tuple([i + 1 for i in interior]))
-    if value.__class__ is algebra.Linear and value.wanted:
+    if algebra.wanted(value):
         outside = pad(create.full(x.shape, False, bool_), create.full((), True, bool_), low, high, interior)
         to_value = reduce.reduce_sum(compare.select(outside, ct, algebra.zeros(ct.aval)), tuple(range(ct.ndim)))
     return to_x, to_value
@@ -248,8 +248,7 @@ def _concatenate_transpose(ct, *rest):
     cts, start = [], 0
     for x in xs:
         end = start + x.shape[dim]
-        wanted = x.__class__ is algebra.Linear and x.wanted
-        cts.append(part(ct, dim, start, end) if wanted else None)
+        cts.append(part(ct, dim, start, end) if algebra.wanted(x) else None)
         start = end
     return tuple(cts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.dtype import float32
 from ..core.op import Tensor, composite
-from ..prims import compare, elementwise
+from ..prims import compare, elementwise, trig
 from .promotion import array_of, float_of, promoted
 
 # --------------------------------------------------------------------------------------------------------- unary
@@ -26,10 +26,10 @@ def _unary(name, prim, *, inexact=False, method=True, doc=None, **slots):
 
 
 neg = _unary("neg", elementwise.neg)
-sin = _unary("sin", elementwise.sin, inexact=True)
-cos = _unary("cos", elementwise.cos, inexact=True)
+sin = _unary("sin", trig.sin, inexact=True)
+cos = _unary("cos", trig.cos, inexact=True)
 exp = _unary("exp", elementwise.exp, inexact=True)
-tanh = _unary("tanh", elementwise.tanh, inexact=True)
+tanh = _unary("tanh", trig.tanh, inexact=True)
 
 # -------------------------------------------------------------------------------------------------------- binary
 

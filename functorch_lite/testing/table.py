@@ -5,12 +5,16 @@ A row is written beside rows of its family in `testing/samples/<family>.py`:
     row(prims.sin, unary(-3, 3))
     row(prims.reduce_sum, reductions, dtypes=NUMBERS)
 
-and a sampler is a function (rng, dtype) -> iterable of Samples.
+and a sampler is a function (rng, dtype) -> iterable of Samples. It draws values only: with another seed it gives the same
+calls, with the same shapes and static arguments, on other numbers (so that batches can be made of several seeds).
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 import attrs
 import numpy as np
@@ -27,14 +31,25 @@ INTS = (int32, int64)
 TABLE: dict[str, list[Row]] = {}
 
 
+def load_table() -> dict[str, list[Row]]:
+    """The op table with every module of `testing/samples` loaded: op name -> its rows."""
+    from . import samples
+
+    for module in pkgutil.iter_modules(samples.__path__):
+        importlib.import_module(f"{samples.__name__}.{module.name}")
+    return TABLE
+
+
 class Sample:
     """One call: NumPy arrays for array arguments, anything else as the op takes it. ``differentiable=False`` marks a sample
-    that sits on a kink or a pole, for which finite differences mean nothing."""
+    that sits on a kink or a pole, for which finite differences mean nothing; ``held`` are the positions of the arrays in which
+    the op has no derivative to offer (it raises)."""
 
-    __slots__ = ("args", "kwargs", "differentiable")
+    __slots__ = ("args", "kwargs", "differentiable", "held", "index")
 
-    def __init__(self, *args, differentiable: bool = True, **kwargs):
-        self.args, self.kwargs, self.differentiable = args, kwargs, differentiable
+    def __init__(self, *args, differentiable: bool = True, held: tuple[int, ...] = (), **kwargs):
+        self.args, self.kwargs, self.differentiable, self.held = args, kwargs, differentiable, held
+        self.index = None  # its place among the samples of a row
 
     def __repr__(self) -> str:
         def show(x):
@@ -58,7 +73,15 @@ class Row:
     reference: Callable | None = None
 
     def samples(self, dtype: DType, seed: int = 0) -> list[Sample]:
-        return list(self.sampler(np.random.default_rng([seed, *self.op.name.encode()]), dtype))
+        return _drawn(self, dtype, seed)
+
+
+@lru_cache(maxsize=64)
+def _drawn(row: Row, dtype: DType, seed: int) -> list[Sample]:
+    out = list(row.sampler(np.random.default_rng([seed, *row.op.name.encode()]), dtype))
+    for i, sample in enumerate(out):
+        sample.index = i
+    return out
 
 
 def row(function, sampler, dtypes: tuple[DType, ...] = REAL, **options) -> None:
@@ -70,13 +93,15 @@ def row(function, sampler, dtypes: tuple[DType, ...] = REAL, **options) -> None:
 def array(rng: np.random.Generator, shape, dtype: DType, low: float = -2.0, high: float = 2.0) -> np.ndarray:
     """Random values of this dtype in [low, high) (both parts, for complex)."""
     if dtype.category == BOOL:
-        return rng.random(shape) < 0.5
-    if dtype.category == COMPLEX:
-        return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype.dtype)
-    if dtype.category == FLOAT:
-        return rng.uniform(low, high, shape).astype(dtype.dtype)
-    low = max(low, 0) if not dtype.is_signed else low
-    return rng.integers(int(np.floor(low)), int(np.ceil(high)) + 1, shape).astype(dtype.dtype)
+        data = rng.random(shape) < 0.5
+    elif dtype.category == COMPLEX:
+        data = rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)
+    elif dtype.category == FLOAT:
+        data = rng.uniform(low, high, shape)
+    else:
+        low = low if dtype.is_signed else max(low, 0)
+        data = rng.integers(int(np.floor(low)), int(np.ceil(high)) + 1, shape)
+    return np.asarray(data, dtype.dtype)
 
 
 SHAPES = ((3,), (2, 3), (), (0, 2))  # few, so that compiled programs are shared; odd, 0-dim and empty among them

@@ -16,7 +16,7 @@ from ..core.op import static_key
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra
 from .jvp import Jvp
-from .linearize import Linearize
+from .linearize import Linearize, key
 from .trace import Trace, stage
 from .vmap import map_flat
 
@@ -51,18 +51,22 @@ class Body:
         return f"<body {self.label}: {len(self.ins)} in, {len(self.outs)} out, {len(self.graph.nodes)} nodes>"
 
     def lower(self, *buffers) -> list:
-        """Its lowering to jax.lax on jax values; installed by `xla.lower`."""
-        raise NotImplementedError("functorch_lite.xla installs this")
+        """Its lowering to jax.lax on jax values; `xla` installs it."""
+        raise AssertionError("functorch_lite.xla was not imported")
 
-    def _once(self, key, make):
-        out = self._derived.get(key)
+    def stages(self):
+        """(lowered, compiled, how to run it on Arrays) of the whole program; `xla` installs it."""
+        raise AssertionError("functorch_lite.xla was not imported")
+
+    def remember(self, name, make):
+        out = self._derived.get(name)
         if out is None:
-            out = self._derived[key] = make()
+            out = self._derived[name] = make()
         return out
 
-    def trace(self, f, ins: tuple[Aval, ...], key) -> Body:
-        """A body of f, remembered here under `key`."""
-        return self._once(("trace", key, ins), lambda: close(f, ins, self.label))
+    def trace(self, f, ins: tuple[Aval, ...], name) -> Body:
+        """A body of f, remembered here under `name`."""
+        return self.remember(("trace", name, ins), lambda: close(f, ins, self.label))
 
     def reorder(self, ins: tuple[int, ...] | None, outs: tuple[int, ...] | None) -> Body:
         """The body whose argument i' is found at position ins[i] for argument i, and whose output j is the old output outs[j]."""
@@ -79,13 +83,13 @@ class Body:
 
             return close(run, tuple(avals), self.label)
 
-        return self._once(("reorder", ins, outs), make)
+        return self.remember(("reorder", ins, outs), make)
 
     def returning_inputs(self, which: tuple[int, ...]) -> Body:
         """The body that gives these of its inputs too, behind its outputs."""
         if not which:
             return self
-        return self.trace(lambda *xs: [*self(*xs), *[xs[i] for i in which]], self.ins, key=("returning", which))
+        return self.trace(lambda *xs: [*self(*xs), *[xs[i] for i in which]], self.ins, name=("returning", which))
 
     def jvp(self, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...] | None = None):
         """(body: inputs, nonzero tangents -> outs, nonzero tangents; which tangents of outs are nonzero)."""
@@ -106,11 +110,11 @@ class Body:
             ins = (*self.ins, *[a for a, f in zip(self.ins, nonzero) if f])
             return close(run, ins, self.label), tuple(flags)
 
-        return self._once(("jvp", nonzero, instantiate), make)
+        return self.remember(("jvp", nonzero, instantiate), make)
 
     def linearize(self, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...] | None = None) -> Linearized:
         """Its forward part and its linear part."""
-        return self._once(("linearize", nonzero, instantiate), lambda: self._linearize(nonzero, instantiate))
+        return self.remember(("linearize", nonzero, instantiate), lambda: self._linearize(nonzero, instantiate))
 
     def _linearize(self, nonzero, instantiate) -> Linearized:
         trace = Trace(STATE.current, self.label)
@@ -127,7 +131,7 @@ class Body:
                 outs = self(*args)
             pairs = [interpreter.split(x) for x in outs]
             primals, tangents = [x for x, _ in pairs], [t for _, t in pairs]
-            equations = _reached(tape, tangents)
+            equations = tape.equations(tangents)
             residuals: dict[int, object] = {}  # in order of use
             for e in equations:
                 for x in e.args:
@@ -141,13 +145,8 @@ class Body:
 
         def linear(*xs):
             env = {id(x): y for x, y in zip([*reused, *computed], xs)}
-            env |= {_key(v): y for v, y in zip(variables, xs[len(env) :])}
-            for e in equations:
-                args = [env[_key(x)] if tape.owns(x) else env[id(x)] if isinstance(x, algebra.Array) else x for x in e.args]
-                out = e.op.bind(*args, params=e.params)
-                for i, y in enumerate(out) if e.outs is not None else [(None, out)]:
-                    env[id(e), i] = y
-            given = [None if t is None else env[_key(t)] for t in tangents]
+            env |= {key(v): y for v, y in zip(variables, xs[len(env) :])}
+            given = tape.replay(tangents, env)
             return [algebra.zeros(self.outs[i]) if g is None else g for i, g in enumerate(given) if out_nonzero[i]]
 
         ins = (*[x.aval for x in reused], *[x.aval for x in computed], *[v.aval for v in variables])
@@ -175,7 +174,7 @@ class Body:
             ins = (*known_avals, *[a for a, f in zip(self.outs, nonzero) if f])
             return close(run, ins, self.label)
 
-        return self._once(("transpose", linear, nonzero), make)
+        return self.remember(("transpose", linear, nonzero), make)
 
     def batch(self, size: int, dims: tuple, instantiate: tuple | None = None):
         """(body over batched inputs, batch dimensions of its outs: 0 or None). `instantiate` has 0 for those that must be batched."""
@@ -194,27 +193,11 @@ class Body:
             ins = [a if d is None else _batched(a, size, d) for a, d in zip(self.ins, dims)]
             return close(run, tuple(ins), self.label), tuple(found)
 
-        return self._once(("batch", size, dims, instantiate), make)
+        return self.remember(("batch", size, dims, instantiate), make)
 
 
 def _batched(a: Aval, size: int, dim: int) -> Aval:
     return algebra.aval((*a.shape[:dim], size, *a.shape[dim:]), a.dtype)
-
-
-def _key(variable: Traced):
-    """How a tape variable is found again: an input by itself, a result by its equation and output number."""
-    return id(variable) if variable.value is None else (id(variable.value), variable.extra)
-
-
-def _reached(tape, tangents) -> list:
-    """The equations that these tangents depend on, in order."""
-    found, stack = {}, [t.value for t in tangents if t is not None and t.value is not None]
-    while stack:
-        e = stack.pop()
-        if e.number not in found:
-            found[e.number] = e
-            stack.extend([x.value for x in e.args if tape.owns(x) and x.value is not None])
-    return [found[n] for n in sorted(found)]
 
 
 def _instantiated(pairs, instantiate):
@@ -229,16 +212,16 @@ _INTERNED: weakref.WeakValueDictionary[tuple, Body] = weakref.WeakValueDictionar
 def intern(graph: Graph, ins: tuple[Aval, ...], outs: tuple[Aval, ...], label: str) -> Body:
     """The one Body of this structure."""
     number: dict = {}
-    key: list = [ins]
+    steps: list = [ins]
     for node in graph.nodes:
         places = tuple([number[a] if a.__class__ is Node else (static_key(a),) for a in node.args])
         number[node] = len(number)
         if node.op == "placeholder":
             continue
-        key.append((node.target, places, static_key(node.params)))
-    key = tuple(key)
-    body = _INTERNED.get(key)
-    return body if body is not None else _INTERNED.setdefault(key, Body(graph, ins, outs, label))
+        steps.append((node.target, places, static_key(node.params)))
+    structure = tuple(steps)
+    body = _INTERNED.get(structure)
+    return body if body is not None else _INTERNED.setdefault(structure, Body(graph, ins, outs, label))
 
 
 def _closed(trace: Trace, outs, ins, label) -> Body:

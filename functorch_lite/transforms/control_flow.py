@@ -116,7 +116,7 @@ def _common(transform: str, fs, operands) -> tuple[tuple[Body, ...], list, list[
     for body, captured, _ in parts:
         where = tuple([place[id(x)] for x in captured]) + tuple(range(len(union), len(ins)))
         same = where == tuple(range(len(ins)))
-        bodies.append(body if same else body.trace(lambda *xs, b=body, w=where: b(*[xs[i] for i in w]), ins, key=("captures", where)))
+        bodies.append(body if same else body.trace(lambda *xs, b=body, w=where: b(*[xs[i] for i in w]), ins, name=("captures", where)))
     return tuple(bodies), [*union.values(), *leaves], [s for _, _, s in parts]
 
 

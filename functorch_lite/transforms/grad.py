@@ -8,7 +8,7 @@ from functools import wraps
 from ..core import pytree
 from ..core.interpreter import STATE
 from ..errors import NonDifferentiableError
-from ..prims import algebra
+from ..prims import algebra, create
 from .arguments import Differentiated, callable_or_raise, done, label_of, pick, primal_tree, replaced, run, same_kind, split_tree
 from .linearize import Linearize
 
@@ -29,6 +29,15 @@ class Pullback:
         paths = [p for p, _ in pytree.leaves_with_path(self._spec.unflatten(range(len(self._outs))))]
         cts = [same_kind(self._name, c, x, f"cotangents{p}") for c, x, p in zip(given, self._outs, paths)]
         return self._primals.gradients(self._tape.pull(self._tangents, cts, self._variables))
+
+    @property
+    def primals(self) -> list:
+        """The differentiated leaves."""
+        return self._primals.picked()
+
+    def empty_rows(self):
+        """What a batch of no cotangents gives."""
+        return self._primals.gradients([create.full((0, *x.shape), 0, x.dtype) for x in self._primals.picked()])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"

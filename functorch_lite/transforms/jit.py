@@ -17,6 +17,7 @@ from ..core.op import static_key
 from ..prims.control import call
 from .arguments import callable_or_raise, is_array, label_of
 from .body import Body, capture
+from .lowered import Lowered
 
 _LIMIT = 256  # programs that one jitted function remembers
 
@@ -29,6 +30,14 @@ class Program:
     captures: list
     out_spec: pytree.TreeSpec
     constants: dict  # outputs that are no arrays: position -> value
+
+    def result(self, outs):
+        """The function's output, of the program's."""
+        if self.constants:
+            outs = list(outs)
+            for i, value in sorted(self.constants.items()):
+                outs.insert(i, value)
+        return self.out_spec.unflatten(outs)
 
 
 class Jitted:
@@ -47,19 +56,28 @@ class Jitted:
         return self if instance is None else _Method(self, instance)
 
     def __call__(self, *args, **kwargs):
-        dynamic, leaves, program = self._find(args, kwargs)
-        operands = [*program.captures, *[leaves[i] for i in dynamic]]
-        if self._donate_argnums:
-            from .donate import call_donating  # only those who donate pay for it
+        program, operands = self.resolve(args, kwargs)
+        outs = call(operands, program.body, self._name, self._donated(program, args, operands) if self._donate_argnums else ())
+        return program.result(outs)
 
-            outs = call_donating(self, program, operands, args)
-        else:
-            outs = call(operands, program.body, self._name)
-        if program.constants:
-            outs = list(outs)
-            for i, value in sorted(program.constants.items()):
-                outs.insert(i, value)
-        return program.out_spec.unflatten(outs)
+    def resolve(self, args, kwargs) -> tuple[Program, list]:
+        """The program for these arguments, and its operands."""
+        dynamic, leaves, program = self._find(args, kwargs)
+        return program, [*program.captures, *[leaves[i] for i in dynamic]]
+
+    def _donated(self, program, args, operands) -> tuple[int, ...]:
+        """Which operands belong to donated arguments."""
+        counts = [len([x for x in pytree.leaves(a) if is_array(x)]) if i not in self._static_argnums else 0 for i, a in enumerate(args)]
+        out, at = [], len(program.captures)
+        for i, n in enumerate(counts):
+            if i in self._donate_argnums:
+                out += range(at, at + n)
+            at += n
+        given = [id(x.buffer) for x in operands if x.__class__ is Array]
+        for i in out:
+            if operands[i].__class__ is Array and given.count(id(operands[i].buffer)) > 1:
+                raise ValueError(f"jit({self._name}): an Array is donated and passed a second time in one call; pass a copy (x.clone())")
+        return tuple(out)
 
     def _find(self, args, kwargs):
         """Which leaves are inputs, the leaves, and the program for them: traced if this is its first call."""
@@ -129,12 +147,9 @@ class Jitted:
         body, captures = capture(flat, tuple([aval_of(leaves[i]) for i in dynamic]), label_of("jit", self._f), names)
         return Program(body, captures, shape[0], shape[1])
 
-    def lower(self, *args, **kwargs):
+    def lower(self, *args, **kwargs) -> Lowered:
         """The program for these arguments, lowered but not compiled: `.graph`, `.stablehlo()`, `.compile()`."""
-        from .lowered import Lowered
-
-        dynamic, leaves, program = self._find(args, kwargs)
-        return Lowered(self._name, program, [*program.captures, *[leaves[i] for i in dynamic]])
+        return Lowered(self, self.resolve(args, kwargs)[0])
 
     def clear_cache(self) -> None:
         """Forgets every program traced so far."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 import heapq
 import itertools
 
+from collections.abc import Callable
+
 import attrs
 
+from ..core import pytree
+from ..core.array import asarray
 from ..core.aval import Aval, aval
-from ..core.interpreter import STATE, Interpreter, Traced, live
+from ..core.interpreter import STATE, Interpreter, Traced, live, name_of
 from ..core.op import Linear
 from ..prims import algebra
 from ..prims.control import linear_call
+from .arguments import Differentiated, callable_or_raise, label_of, primal_tree, run, same_kind, split_tree
 from .jvp import Jvp
 from .vmap import rows_front
 
@@ -25,6 +30,11 @@ class Equation:
 
     def __init__(self, op, args, params, outs):
         self.number, self.op, self.args, self.params, self.outs = next(_NUMBERS), op, args, params, outs
+
+
+def key(variable: Traced):
+    """How a tape variable is found again: an input by itself, a result by its equation and output number."""
+    return id(variable) if variable.value is None else (id(variable.value), variable.extra)
 
 
 class Tape(Interpreter):
@@ -71,8 +81,8 @@ class Tape(Interpreter):
         def give(variable, cotangent):
             if cotangent is None or variable is None:
                 return
-            key = id(variable) if variable.value is None else (id(variable.value), variable.extra)
-            ct[key] = algebra.add(ct[key], cotangent) if key in ct else cotangent
+            name = key(variable)
+            ct[name] = algebra.add(ct[name], cotangent) if name in ct else cotangent
             equation = variable.value
             if equation is not None and equation.number not in pending:
                 pending[equation.number] = equation
@@ -92,6 +102,28 @@ class Tape(Interpreter):
                 if linear.__class__ is Linear and linear.wanted:
                     give(x, c)
         return [ct.get(id(v)) for v in ins]
+
+    def equations(self, outs) -> list[Equation]:
+        """What these variables (or None) depend on, in order."""
+        found, stack = {}, [v.value for v in outs if v is not None and v.value is not None]
+        while stack:
+            e = stack.pop()
+            if e.number not in found:
+                found[e.number] = e
+                stack.extend([x.value for x in e.args if x.__class__ is Traced and x.owner is self and x.value is not None])
+        return [found[n] for n in sorted(found)]
+
+    def replay(self, outs, env: dict) -> list:
+        """Runs the recorded function forward at the current interpreter; None stays None.
+
+        `env` has the values of input variables by `key`, and what replaces residuals by id.
+        """
+        for e in self.equations(outs):
+            args = [env[key(x)] if self.owns(x) else env.get(id(x), x) for x in e.args]
+            out = e.op.bind(*args, params=e.params)
+            for i, y in enumerate(out) if e.outs is not None else [(None, out)]:
+                env[id(e), i] = y
+        return [None if v is None else env[key(v)] for v in outs]
 
     def _reaching(self, outs, ins) -> set[int]:
         """Ids of the variables through which some wanted input is reached: the others' cotangents are not computed."""
@@ -220,3 +252,59 @@ def push(f, primals, tangents, label: str) -> list:
     with live(interpreter):
         out = f(*args)
     return [interpreter.split(x)[1] for x in (out if out.__class__ is tuple else (out,))]
+
+
+def linearize(f: Callable, *primals, has_aux: bool = False):
+    """f's value at the primals and its derivative there as a linear function: ``(output, pushforward)``, aux behind them.
+
+    ``pushforward(*tangents)``, tangents like the primals, gives the tangent of the output. f itself runs once.
+
+    >>> import functorch_lite as fl
+    >>> value, pushforward = fl.linearize(lambda x: x * x, 3.0)
+    >>> pushforward(1.0).item(), pushforward(2.0).item()
+    (6.0, 12.0)
+    """
+    callable_or_raise("linearize", f)
+    inputs = Differentiated.of("linearize", primals, lambda i: f"primal {i}")
+    interpreter = Linearize(STATE.current, label_of("linearize", f))
+    pairs = [interpreter.start(x) for x in inputs.picked()]
+    out, aux = run("linearize", f, interpreter, inputs.with_leaves([v for v, _ in pairs]), {}, has_aux)
+    outs, tangents, spec = split_tree(interpreter, out, "linearize")
+    variables = [v for _, v in pairs]
+
+    def pushforward(*given):
+        if len(given) != len(primals):
+            raise TypeError(f"linearize: the pushforward of {name_of(f)} takes {len(primals)} tangents, got {len(given)}")
+        values = inputs.tangents("linearize", given)
+        env = {key(v): algebra.zeros(v.aval) if t is None else t for v, t in zip(variables, values)}
+        found = interpreter.tape.replay(tangents, env)
+        return spec.unflatten([algebra.zeros(x.aval) if t is None else t for x, t in zip(outs, found)])
+
+    value = spec.unflatten(outs)
+    return (value, pushforward, primal_tree(interpreter, aux)) if has_aux else (value, pushforward)
+
+
+def linear_transpose(f: Callable, *primals):
+    """The transpose of a function that is linear in its arguments: ``transposed(cotangent) -> tuple of cotangents``.
+
+    `primals` say shapes and dtypes only. Raises where f is not linear.
+
+    >>> import functorch_lite as fl
+    >>> fl.linear_transpose(lambda x: x * 3.0, 1.0)(2.0)[0].item()
+    6.0
+    """
+    callable_or_raise("linear_transpose", f)
+    inputs = Differentiated.of("linear_transpose", primals, lambda i: f"primal {i}")
+    tape = Tape(STATE.current, label_of("linear_transpose", f))
+    variables = [tape.variable(x.aval) for x in inputs.picked()]
+    out, _ = run("linear_transpose", f, tape, inputs.with_leaves(variables), {}, False)
+    outs, spec = pytree.flatten(out)
+    outs = [asarray(x) for x in outs]
+    paths = [p for p, _ in pytree.leaves_with_path(out)]
+
+    def transposed(cotangents):
+        given = pytree.match(spec, cotangents, "linear_transpose: cotangents")
+        cts = [same_kind("linear_transpose", c, x, f"cotangents{p}") for c, x, p in zip(given, outs, paths)]
+        return inputs.gradients(tape.pull([x if tape.owns(x) else None for x in outs], cts, variables))
+
+    return transposed

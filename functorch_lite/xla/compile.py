@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import jax
 import numpy as np
 
@@ -16,6 +18,7 @@ _QUICK = {
     "xla_cpu_parallel_codegen_split_count": 1,
 }
 _SMALL = 1 << 14  # elements
+_ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test suites, where compiling is the work
 
 
 class Executable:
@@ -29,10 +32,11 @@ class Executable:
     def __call__(self, buffers):
         outs = self.compiled(*buffers)
         if self.failures:
-            flags = np.asarray(outs[-1])
-            if not flags.all():
-                _, error, message = self.failures[int(np.argmin(flags))]
-                raise error(message)
+            notes = np.asarray(outs[-1])
+            if not notes[:, 0].all():
+                i = int(np.argmin(notes[:, 0]))
+                _, error, message, *_ = self.failures[i]
+                raise error(message.replace("{}", str(notes[i, 1])))
             return outs[:-1]
         return outs
 
@@ -47,7 +51,7 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
             failures.clear()
         outs = lower_with(lambda *xs: _noting(f(*xs), out_avals), avals, buffers, label, failures)
         if failures:
-            outs.append(jax.lax.concatenate([jax.lax.reshape(ok, (1,)) for ok, _, _ in failures], 0))
+            outs.append(jax.lax.concatenate([_note(ok, *shown) for ok, _, _, *shown in failures], 0))
         return outs
 
     run.__name__ = run.__qualname__ = "".join(c if c.isalnum() or c in "._" else "_" for c in label)
@@ -60,6 +64,11 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         on_cpu = (device.platform if isinstance(device, jax.Device) else jax.default_backend()) == "cpu"
         compiled = lowered.compile(_QUICK if small and on_cpu else None)
     return lowered, Executable(compiled, out_avals, failures)
+
+
+def _note(ok, shown=0):
+    """A row (whether a check held, the number that its message shows)."""
+    return jax.lax.concatenate([jax.lax.reshape(jax.lax.convert_element_type(x, np.int64), (1, 1)) for x in (ok, shown)], 1)
 
 
 def _noting(outs, out_avals):
@@ -77,4 +86,6 @@ def compile_call(op, args, params, device) -> Executable:
         return out if op.multi else (out,)
 
     avals = [aval_of(x) for x in args if x is not None]
-    return compile_flat(f, avals, op.name, device=device, checked=True)[1]
+    donated = op.traits["donated"](*params) if "donated" in op.traits else ()
+    # what has a body is a program, worth compiling well
+    return compile_flat(f, avals, op.name, device=device, donate=donated, checked=True, quick=None if op.cached else _ALWAYS_QUICK)[1]

@@ -13,7 +13,8 @@ from ..core.aval import aval_of
 from ..core.dtype import NUMBERS, WIDEST, category_of
 from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
 from ..core.op import static_key
-from .compile import Executable, compile_call
+from ..transforms.body import Body
+from .compile import Executable, compile_call, compile_flat
 
 _LIMIT = 1 << 14
 
@@ -29,6 +30,8 @@ class Eval(Interpreter):
         self.lock = threading.Lock()
 
     def bind(self, op, args, params):
+        if op.inline:
+            return op.run(args, params)
         device, buffers = None, []
         for x in args:
             kind = x.__class__
@@ -98,5 +101,17 @@ def _number(x):
     return out
 
 
+def _stages(self: Body):
+    """(lowered, compiled, the function that runs it on Arrays) of a whole program."""
+    lowered, executable = compile_flat(self, list(self.ins), self.label)
+
+    def run(operands):
+        buffers = [_number(x) if x.__class__ in NUMBERS else x.buffer for x in operands]
+        return list(map(wrap_as, executable.avals, executable(buffers)))
+
+    return lowered, executable.compiled, run
+
+
+Body.stages = _stages
 EVAL = Eval()
 install_bottom(EVAL)

@@ -1,0 +1,114 @@
+"""checkpoint: keep a function's inputs instead of its intermediate values, and compute them again on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from ..core import pytree
+from ..core.array import asarray
+from ..core.interpreter import STATE, live, name_of
+
+from ..prims.control import barrier, linear_call
+from ..prims.families import prim
+from .arguments import callable_or_raise, is_array
+from .body import Body, capture
+from .linearize import Linearize, LinearRule, push
+
+
+def _recompute_rule(body: Body, nonzero: tuple[bool, ...]) -> LinearRule:
+    """The derivative of a body as one linear op whose transpose runs the body again, behind a barrier on the cotangents.
+
+    The barrier is what makes recomputation real: without it a compiler finds the first run's values again and keeps them.
+    """
+    which = [i for i, f in enumerate(nonzero) if f]
+
+    def forward(primals, tangents):
+        spread = [None] * len(primals)
+        for i, t in zip(which, tangents):
+            spread[i] = t
+        return push(lambda *xs: body(*xs), primals, spread, body.label)
+
+    def backward(primals, cotangents, wanted):
+        present = [c for c in cotangents if c is not None]
+        fenced = barrier([*primals, *present])
+        primals, supply = fenced[: len(primals)], iter(fenced[len(primals) :])
+        cotangents = [None if c is None else next(supply) for c in cotangents]
+        interpreter = Linearize(STATE.current, body.label)
+        args, variables = list(primals), []
+        for i in which:
+            args[i], variable = interpreter.start(primals[i])
+            variables.append(variable)
+        with live(interpreter):
+            outs = body(*args)
+        return interpreter.tape.pull([interpreter.split(x)[1] for x in outs], cotangents, variables)
+
+    return LinearRule(forward, backward, body.outs)
+
+
+def _linearize(primals, nonzero, body):
+    outs = checkpointed(primals, body)
+    rule = body.remember(("recompute", nonzero), lambda: _recompute_rule(body, nonzero))
+
+    def apply(tangents):
+        return linear_call([*primals, *[t for t in tangents if t is not None]], len(primals), rule)
+
+    return outs, apply
+
+
+def _batch(size, args, dims, body):
+    derived, out_dims = body.batch(size, tuple(dims))
+    return checkpointed(args, derived), out_dims
+
+
+checkpointed = prim(
+    "checkpointed",
+    "operands: Tensors, body: Body",
+    multi=True,
+    cached=False,
+    kind="general",
+    decompose=lambda operands, body: body(*operands),
+    meta=lambda *rest: rest[-1].outs,
+    linearize=_linearize,
+    batch=_batch,
+    doc="A program whose intermediate values are not kept for the way back.",
+)
+
+
+def checkpoint(f: Callable) -> Callable:
+    """f, differentiated without keeping its intermediate values: reverse mode computes them again from its inputs.
+
+    Trades time for memory; the recomputation survives compilation. Arguments and results are pytrees.
+
+    >>> import functorch_lite as fl
+    >>> fl.grad(fl.checkpoint(lambda x: fl.sin(fl.sin(x))))(0.0).item()
+    1.0
+    """
+    callable_or_raise("checkpoint", f)
+
+    @wraps(f)
+    def kept_small(*args, **kwargs):
+        leaves, spec = pytree.flatten((args, kwargs))
+        places = [i for i, x in enumerate(leaves) if is_array(x)]
+        values = [asarray(leaves[i]) for i in places]
+        found: list = []
+
+        def flat(*xs):
+            filled = list(leaves)
+            for i, x in zip(places, xs):
+                filled[i] = x
+            positional, named = spec.unflatten(filled)
+            outs, out_spec = pytree.flatten(f(*positional, **named))
+            for x in outs:
+                if not is_array(x):
+                    raise TypeError(f"checkpoint: {name_of(f)} must return Arrays, got {pytree.describe(x)}")
+            found[:] = [out_spec]
+            return [asarray(x) for x in outs]
+
+        body, captured = capture(flat, tuple([x.aval for x in values]), f"checkpoint({name_of(f)})")
+        return found[0].unflatten(checkpointed([*captured, *values], body))
+
+    return kept_small
+
+
+

@@ -1,0 +1,110 @@
+"""make_fx: the program that a function runs on example inputs, as a GraphModule."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+
+from ..core import pytree
+from ..core.array import asarray
+from ..core.aval import aval_of
+from ..core.dtype import NUMBERS
+from ..core.interpreter import STATE, live
+from ..decomp.table import expander
+from ..fx.codec import Codec, as_input, is_input
+from ..fx.graph_module import GraphModule
+from .arguments import callable_or_raise, done, is_array, label_of
+from .body import Body, intern
+from .trace import Trace
+
+
+def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: bool = False) -> Callable:
+    """The function of example inputs that gives f's program for them as a `fl.fx.GraphModule`.
+
+    Arrays and numbers in the arguments (any pytrees) are inputs of the program; strings, bools, None and functions belong to
+    it. Arrays that f closes over become its constants. Ops are recorded as the user called them, where a transform has not
+    taken them apart; compiled functions stay one call. ``decomposition_table`` maps ops to functions that are recorded in
+    their places (see `fl.decomp`); with ``prims`` every op is written as the prims it is made of, also inside loops and
+    compiled functions. What no result needs is left out.
+
+    Works under and over every transform: ``make_fx(grad(f))``, ``make_fx(vmap(f))``, ``grad(make_fx(f)(x))``.
+
+    >>> import functorch_lite as fl
+    >>> gm = fl.make_fx(fl.grad(lambda x: x * x))(3.0)
+    >>> gm(5.0).item()
+    10.0
+    >>> print(fl.make_fx(lambda x, y: fl.tanh(x) + y)(fl.ones(3), 2.0).code)
+    def forward(self, x, y):
+        tanh = fl.tanh(x)
+        add = fl.add(tanh, y)
+        return add
+    <BLANKLINE>
+    """
+    callable_or_raise("make_fx", f)
+    expands = expander(decomposition_table, prims)
+    label = label_of("make_fx", f)
+
+    @wraps(f)
+    def traced(*args, **kwargs) -> GraphModule:
+        names, values = _names(f, len(args)) + list(kwargs), (*args, *kwargs.values())
+        leaves, spec = pytree.flatten(values)
+        codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if not is_input(x)})
+        trace = Trace(STATE.current, label) if expands is None else Lowering(STATE.current, label, expands)
+        leaf_names = iter(codec.leaf_names())
+        inputs = [trace.input(aval_of(x) if x.__class__ in NUMBERS else as_input(x).aval, next(leaf_names)) if is_input(x) else x for x in leaves]
+        filled = spec.unflatten(inputs)
+        with live(trace):
+            out = f(*filled[: len(args)], **dict(zip(kwargs, filled[len(args) :])))
+        outs, out_tree = pytree.flatten(out)
+        graph = trace.finish([asarray(x) if is_array(x) and x.__class__ not in NUMBERS else x for x in outs])
+        graph.eliminate_dead_code()
+        graph.codec = codec.returning(out_tree)
+        gm = GraphModule(trace.constants(), graph)
+        if trace.made is not None:
+            del inputs, filled, out, outs
+            done(trace)
+        return gm
+
+    return traced
+
+
+def _names(f: Callable, count: int) -> list[str]:
+    """A name for each positional argument, by the signature where it can be read."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    rest = next((p.name + "_" for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
+    return names + [f"{rest}{i}" for i in range(count - len(names))]
+
+
+class Lowering(Trace):
+    """A trace that expands ops, also in the bodies of loops, branches and compiled functions."""
+
+    __slots__ = ("lowered",)
+
+    def __init__(self, parent, label: str, expands):
+        super().__init__(parent, label, expands)
+        self.lowered: dict[Body, Body] = {}
+
+    def bind(self, op, args, params):
+        if any(p.__class__ is Body or p.__class__ is tuple and p and p[0].__class__ is Body for p in params):
+            params = tuple([self.lower(p) if p.__class__ is Body else tuple(map(self.lower, p)) if p.__class__ is tuple else p for p in params])
+        return super().bind(op, args, params)
+
+    def lower(self, body: Body) -> Body:
+        """The body with its ops expanded."""
+        out = self.lowered.get(body)
+        if out is None:
+            inner = Lowering(self.parent, body.label, self.expands)
+            inputs = [inner.input(a, n.target) for a, n in zip(body.ins, body.graph.placeholders)]
+            with live(inner):
+                outs = body(*inputs)
+            graph = inner.finish(outs)
+            graph.eliminate_dead_code()
+            if inner.captures:
+                raise AssertionError(f"{body.label}: a decomposition captured {[x.aval for x in inner.captures]}; they must not close over arrays")
+            out = self.lowered[body] = intern(graph, body.ins, tuple([aval_of(x) for x in outs]), body.label)
+        return out
