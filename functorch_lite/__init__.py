@@ -23,6 +23,7 @@ from .core.interpreter import checking_leaks
 from .core.struct import field, replace, struct
 from .core.surgery import combine, filter, partition, tree_at
 from .refs.elementwise import *  # noqa: F403
+from .transforms.associative import associative_scan
 from .transforms.callback import pure_callback
 from .transforms.checkpoint import checkpoint
 from .transforms.control_flow import cond, fori_loop, map, scan, switch, while_loop
@@ -30,7 +31,7 @@ from .transforms.custom import custom_jvp, custom_vjp, custom_vmap
 from .transforms.grad import grad, grad_and_value, value_and_grad, vjp
 from .transforms.interop import from_jax, to_jax
 from .transforms.jacobian import hessian, hvp, jacfwd, jacrev
-from .transforms.jit import jit
+from .transforms.jit import checked, jit
 from .transforms.jvp import jvp
 from .transforms.linearize import linear_transpose, linearize
 from .transforms.shapes import ShapeDtype, eval_shape

@@ -57,7 +57,11 @@ class TraceError(ValueError):
 class MissingRuleError(NotImplementedError):
     """A transform asked an op for a rule that it does not have.
 
-    The message names the op, the rule, the file of its declaration, and the constructor that would derive the rule.
+    The message names the op, the rule, the file of its declaration, and the constructor that would derive the rule. An op
+    declared as ``prim("twice", "x: Tensor", impl=..., meta=...)`` alone has a value and no derivative::
+
+        fl.grad(twice)(1.0)   # MissingRuleError: prims.twice has no jvp rule. It is declared in ...
+
     **Fix**: declare the op with that constructor, or write the rule beside it.
     """
 
@@ -76,11 +80,25 @@ class NonDifferentiableError(RuntimeError):
 
 
 class TreeMismatchError(ValueError):
-    """Two pytrees that must have one structure do not. The message names the path of the first difference and both types."""
+    """Two pytrees that must have one structure do not. The message names the path of the first difference and both types.
+
+    >>> import functorch_lite as fl
+    >>> fl.jvp(lambda p: p["w"], ({"w": 1.0},), ({"v": 1.0},))
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.TreeMismatchError: ...
+
+    **Fix**: give both the same containers and keys (``fl.tree.map`` over the one makes a tree like it), or None for a whole
+    subtree where None means zero.
+    """
 
 
 class DonatedBufferError(RuntimeError):
-    """An Array was used whose buffer had been given away by ``donate_argnums``.
+    """An Array was used whose buffer had been given away by ``donate_argnums``::
+
+        step = fl.jit(lambda state, g: state - g, donate_argnums=0)
+        new = step(state, g)
+        state + 1             # DonatedBufferError: state's memory holds `new` now
 
     **Fix**: use the result instead of the argument, or leave that argument out of ``donate_argnums``.
     """

@@ -23,6 +23,7 @@ _HOME = os.path.dirname(os.path.dirname(__file__)) + os.sep
 class _State(threading.local):
     current: Interpreter = None  # the bottom, until a transform is entered; set once by `install_bottom`
     leak_check = False
+    line = None  # where the op call that is being handled stands, once some interpreter has looked
 
 
 STATE = _State()
@@ -111,7 +112,7 @@ class Interpreter:
 
     def trace(self, aval: Aval, value, extra=None) -> Traced:
         """A new value of this interpreter."""
-        out = Traced(self, aval, value, extra, user_line())
+        out = Traced(self, aval, value, extra, STATE.line or user_line())
         if self.made is not None:
             self.made.add(out)
         return out

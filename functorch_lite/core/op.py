@@ -8,6 +8,7 @@ Calling conventions of the slots (args are the op's array arguments, params its 
     impl(*buffers, *params)                         -> buffer or tuple of them
     meta(*avals, *params)                           -> Aval or tuple of them
     jvp(ans, primals, tangents, *params)            -> tangent or tuple; None is a zero tangent
+    push(primals, tangents, *params)                -> (ans, tangents), instead of jvp where both are found in one go
     transpose(ct, *args, *params)                   -> tuple of cotangents, one an arg; an arg that is linear is a `Linear`
     batch(size, args, dims, *params)                -> (out, dim) or (outs, dims); dims[i] is None for an unbatched arg
     linearize(primals, nonzero, *params)            -> (outs, f) with f(tangents) -> tangents built of linear ops
@@ -59,13 +60,13 @@ class Op:
 
     __slots__ = (
         "namespace name signature tensors statics variadic multi "  # what it is called and takes
-        "impl meta decompose jvp transpose batch linearize vjp checks reference "  # rules
+        "impl meta decompose jvp push transpose batch linearize vjp checks reference "  # rules
         "kind derived keyed cached doc function spell file draws traits returns inline effect _infer"
     ).split()
 
     def __init__(self, namespace: str, name: str, signature: inspect.Signature, *, multi: bool = False, doc: str = "", **slots):
         self.namespace, self.name, self.multi, self.doc = namespace, name, multi, doc
-        for slot in ("impl", "meta", "decompose", "jvp", "transpose", "batch", "linearize", "vjp", "checks", "reference", "kind", "draws"):
+        for slot in ("impl", "meta", "decompose", "jvp", "push", "transpose", "batch", "linearize", "vjp", "checks", "reference", "kind", "draws"):
             setattr(self, slot, slots.pop(slot, None))
         self.derived = slots.pop("derived", ())  # names of the rules that a family derived
         self.cached = slots.pop("cached", True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.op import REGISTRY, Op
-from ..fx.calls import op_of, spell
 
 _TABLE: dict[Op, Callable] = {}
 
@@ -68,8 +67,8 @@ def decompositions(ops: Any) -> dict[Op, Callable]:
 def _ops(ops: Any) -> list[Op]:
     out = []
     for x in [ops] if isinstance(ops, (str, Op)) or callable(ops) else ops:
-        op = REGISTRY.get(x) if isinstance(x, str) else op_of(x)
-        if op is None:
+        op = REGISTRY.get(x) if isinstance(x, str) else x if x.__class__ is Op else getattr(x, "op", None)
+        if op.__class__ is not Op:
             raise TypeError(f"expected ops (fl.softmax, or 'fl.softmax'), got {x!r}")
         out.append(op)
     return out
@@ -101,8 +100,7 @@ def expander(table: Mapping | _Everything | None, everything: bool = False) -> C
 
 def _written_as(op: Op, function: Callable) -> Callable:
     def expansion(args: tuple, params: tuple):
-        positional, keywords = spell(op, args, params)
-        out = function(*positional, **keywords)
+        out = op.spell(function, args, params)
         return tuple(out) if op.multi else out
 
     return expansion

@@ -19,32 +19,34 @@ def op_of(target) -> Op | None:
 
 
 def spell(op: Op, args, params, brief: bool = False) -> tuple[list, dict]:
-    """The call as its user writes it: positional arguments and keywords, by the op's signature.
+    """The call as its user writes it: arrays by position and static parameters by name, as far as the signature lets them.
 
     Sequences of arrays are lists again. With `brief`, what equals its default is left out.
     """
     supply, statics = iter(args), dict(zip(op.statics, params, strict=True))
-    parameters = op.signature.parameters.values()
-    star = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-    behind_star = False
-    positional, keywords, by_name = [], {}, False
-    for p in parameters:
+    parameters = list(op.signature.parameters.values())
+    star = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
+    positional, keywords = [], {}
+    for i, p in enumerate(parameters):
         if p.name == op.variadic:
             value = [next(supply) for _ in range(len(args) - len(op.tensors) + 1)]
-            if p.name == star:
-                positional.extend(value)
-                behind_star = True
-                continue
         else:
             value = statics[p.name] if p.name in statics else next(supply)
-        if brief and p.default is not p.empty and not (star and not behind_star) and same(value, p.default):
-            by_name = True
-        elif p.kind is p.KEYWORD_ONLY or behind_star or by_name or p.name in statics and not star:
+        if i == star:
+            positional.extend(value)
+        elif star is not None and i < star:  # what comes before a starred parameter can only be given by position
+            positional.append(value)
+        elif brief and p.default is not p.empty and same(value, p.default):
+            continue
+        elif p.name in statics or p.kind is p.KEYWORD_ONLY or len(positional) < i:
             keywords[p.name] = value
-            by_name = by_name or p.kind is p.POSITIONAL_OR_KEYWORD
         else:
             positional.append(value)
     return positional, keywords
+
+
+class _Caught(Exception):
+    """Carries (op, args, params) of the call that `_Catch` caught."""
 
 
 class _Catch(Interpreter):
@@ -53,7 +55,7 @@ class _Catch(Interpreter):
     __slots__ = ()
 
     def bind(self, op, args, params):
-        return op, args, params
+        raise _Caught(op, args, params)
 
 
 def read(function, args, kwargs, is_node) -> tuple[Any, tuple, tuple]:
@@ -66,8 +68,11 @@ def read(function, args, kwargs, is_node) -> tuple[Any, tuple, tuple]:
         return function, tuple(leaves), () if flat else (spec,)
     catch = _Catch(None, "a graph")
     wrapped = pytree.map(lambda x: Traced(catch, None, x) if is_node(x) else x, (tuple(args), dict(kwargs)))
-    with use(catch):
-        _, args, params = op.function(*wrapped[0], **wrapped[1])
+    try:
+        with use(catch):
+            op.function(*wrapped[0], **wrapped[1])
+    except _Caught as caught:
+        _, args, params = caught.args
     return op, tuple([x.value if x.__class__ is Traced and x.owner is catch else x for x in args]), params
 
 

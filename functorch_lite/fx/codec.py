@@ -71,7 +71,8 @@ class Codec:
                 path, _ = pytree.leaves_with_path(self.in_tree.unflatten(leaves))[i]
                 name, where = self.names[path[0]], str(path)[len(f"[{path[0]}]") :]
                 raise ValueError(
-                    f"{self.label}: {name}{where} was {fixed!r} when the program was traced and is part of it, got {leaves[i]!r}; trace again for another value"
+                    f"{self.label}: {name}{where} was {fixed!r} when the program was traced and is part of it, got {leaves[i]!r}; "
+                    "trace again for another value"
                 )
         return [as_input(x) for i, x in enumerate(leaves) if i not in self.static]
 

@@ -107,7 +107,7 @@ class Node:
         """Whether it must stay even if nothing uses its result."""
         if self.op != "call_function":
             return self.op != "get_attr"
-        return self._target.__class__ is Op and bool(self._target.traits.get("effect"))
+        return self._target.__class__ is Op and self._target.effect
 
     def __repr__(self) -> str:
         return self.name if self.graph is not None else f"<erased {self._name or show_target(self._target)}>"

@@ -162,7 +162,7 @@ def _replace(graph: Graph, match: Match, results, holes, replacement: Graph, fil
         value = val_map[value] if value.__class__ is Node else value
         stands_for[end] = value
         end.replace_all_uses_with(value)
-    graph.discard({n for n in _inside(found)})
+    graph.discard(set(_inside(found)))
 
 
 def _sort(graph: Graph) -> None:

@@ -70,6 +70,11 @@ def readable(graph, class_name: str) -> str:
     return "\n".join([*[line for part in parts for line in part], ""])
 
 
+def _must_be_an_array(placeholder: Node) -> bool:
+    """Whether an input that may be a Python number goes to an op that takes Arrays only."""
+    return getattr(placeholder.aval, "weak", False) and any(u.target.__class__ is Op and u.target.impl is not None for u in placeholder.users)
+
+
 def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" if line else line for line in lines]
 
@@ -101,7 +106,7 @@ class _Writer:
         placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         codec = graph.codec
         lines = []
-        if codec is not None and codec.names is not None and not codec.is_flat:
+        if codec is not None and codec.names is not None and (not codec.is_flat or any(map(_must_be_an_array, placeholders))):
             parameters = self.parameters(codec)
             targets = ", ".join(n.name for n in placeholders) + (", = " if len(placeholders) == 1 else " = " if placeholders else "")
             lines.append(f"{targets}{self.root}.flatten_inputs({', '.join(codec.names)})")

@@ -66,7 +66,7 @@ class Several:
             if step.offset == frame.f_lasti and step.opname == "UNPACK_SEQUENCE":
                 return iter([self[i] for i in range(step.argval)])
         raise TraceError(
-            f"{self.owner.label}: the number of results of {self.value._target!r}, made at {show_line(self.line)}, is not known without shapes: "
+            f"{self.owner.label}: how many results {self.value._target!r} has, called at {show_line(self.line)}, is not known: "
             "index them (out[0]), unpack them (a, b = out), or trace with example inputs: fl.make_fx(f)(*example_inputs)"
         )
 
@@ -87,7 +87,9 @@ class Symbolic(Recorder):
         node = self.graph.append("call_function", op, places, params, out, line)
         if not op.multi:
             return self.value(node, out, line)
-        return Several(self, node, line) if out is None else tuple([self.item(node, i, line) for i in range(len(out))])
+        if out is None and op.returns is None:
+            return Several(self, node, line)
+        return tuple([self.item(node, i, line) for i in range(len(op.returns._fields if out is None else out))])
 
     def value(self, node, aval, line) -> Traced:
         return Traced(self, Unknown(self.label, line) if aval is None else aval, node, None, line)
@@ -116,7 +118,7 @@ class Symbolic(Recorder):
         if not self.alive:
             raise self.no_data(x, what)
         raise ConcretizationError(
-            f"{what} of a value inside {self.label} was asked for, made at {show_line(x.line)}: a program traced without inputs has no data. "
+            f"{what} of a value inside {self.label} was asked for, made at {show_line(x.line)}: tracing without inputs knows no data. "
             "Choose with fl.where or fl.cond instead of `if`, or fix the argument: symbolic_trace(f, concrete_args={'name': value})"
         )
 

@@ -8,7 +8,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import BOOL
 from . import algebra, bits
-from .families import ANY, FLOATING, ORDERED, elementwise, linear, pointwise, pointwise_batch, require
+from .families import ANY, FLOATING, ORDERED, REAL_NUMERIC, elementwise, linear, pointwise, pointwise_batch, require
 
 eq = pointwise("eq", 2, lax.eq, ANY, reference=np.equal, doc="x == y.")
 ne = pointwise("ne", 2, lax.ne, ANY, reference=np.not_equal, doc="x != y.")
@@ -64,26 +64,19 @@ select.op.jvp = _select_jvp
 # --------------------------------------------------------------------------------------------- minimum and maximum
 
 
-def _share(winner, loser, ans):
-    """1 where x alone wins, 1/2 at a tie: PyTorch's gradient."""
-    one, half, zero = (algebra.full_like(ans, n) for n in (1, 0.5, 0))
-    return select(eq(winner, loser), half, select(eq(winner, ans), one, zero))
+def _share(x, y, loses):
+    """1 where x wins, 1/2 at a tie, 0 where it loses; 1 beside NaN: PyTorch's gradient."""
+    one, half, nothing = (algebra.full_like(x, n) for n in (1, 0.5, 0))
+    return select(eq(x, y), half, select(loses(x, y), nothing, one))
 
 
-def _extremum(name, impl, reference, doc):
-    return elementwise(
-        name,
-        impl,
-        lambda ans, x, y: _share(x, y, ans),
-        lambda ans, x, y: _share(y, x, ans),
-        categories=ORDERED,
-        reference=reference,
-        doc=doc,
-    )
+def _extremum(name, impl, loses, reference, doc):
+    partials = (lambda ans, x, y: _share(x, y, loses), lambda ans, x, y: _share(y, x, loses))
+    return elementwise(name, impl, *partials, categories=ORDERED, reference=reference, doc=doc)
 
 
-maximum = _extremum("maximum", lax.max, np.maximum, "The larger of x and y; NaN if either is.")
-minimum = _extremum("minimum", lax.min, np.minimum, "The smaller of x and y; NaN if either is.")
+maximum = _extremum("maximum", lax.max, lt, np.maximum, "The larger of x and y; NaN if either is.")
+minimum = _extremum("minimum", lax.min, gt, np.minimum, "The smaller of x and y; NaN if either is.")
 
 
 def _where(ok, like):
@@ -95,9 +88,9 @@ clamp = elementwise(
     "clamp",
     lambda x, low, high: lax.clamp(low, x, high),
     lambda ans, x, low, high: _where(bits.bitwise_and(ge(x, low), le(x, high)), x),
-    lambda ans, x, low, high: _where(bits.bitwise_and(lt(x, low), le(low, high)), x),
+    lambda ans, x, low, high: _where(bits.bitwise_and(lt(x, low), lt(low, high)), x),
     lambda ans, x, low, high: _where(bits.bitwise_or(gt(x, high), gt(low, high)), x),
-    categories=ORDERED,
+    categories=REAL_NUMERIC,
     names="x low high",
     reference=lambda x, low, high: np.minimum(np.maximum(x, low), high),
     doc="x moved into [low, high] (high if that is empty). The derivative in x is 1 at the bounds; NaN in any argument gives NaN.",

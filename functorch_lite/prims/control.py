@@ -74,54 +74,56 @@ linear_call = prim(
 # -------------------------------------------------------------------------------------------------------------- call
 
 
-def _call_jvp(ans, primals, tangents, body, name, donate):
+def _call_push(primals, tangents, body, name, donate, checked):
     nonzero = tuple([t is not None for t in tangents])
     derived, out_nonzero = body.jvp(nonzero)
-    out = call([*primals, *_pick(tangents, nonzero)], derived, name)
-    return tuple(_fill(out[len(ans) :], out_nonzero))
+    out = call([*primals, *_pick(tangents, nonzero)], derived, name, checked=checked)
+    n = len(body.outs)
+    return out[:n], tuple(_fill(out[n:], out_nonzero))
 
 
-def _call_linearize(primals, nonzero, body, name, donate):
+def _call_linearize(primals, nonzero, body, name, donate, checked):
     parts = body.linearize(nonzero)
-    out = call(primals, parts.forward, name)
+    out = call(primals, parts.forward, name, checked=checked)
     n = len(body.outs)
     residuals = [*(primals[i] for i in parts.reused), *out[n:]]
 
     def apply(tangents):
-        return _fill(call([*residuals, *_pick(tangents, nonzero)], parts.linear, name), parts.out_nonzero)
+        return _fill(call([*residuals, *_pick(tangents, nonzero)], parts.linear, name, checked=checked), parts.out_nonzero)
 
     return out[:n], apply
 
 
 def _call_transpose(cts, *rest):
-    *args, body, name, _ = rest
+    *args, body, name, _, checked = rest
     linear = _is_linear(args)
     known = [x for x, f in zip(args, linear) if not f]
     nonzero = tuple([c is not None for c in cts])
-    out = call([*known, *_pick(cts, nonzero)], body.transpose(linear, nonzero), name)
+    out = call([*known, *_pick(cts, nonzero)], body.transpose(linear, nonzero), name, checked=checked)
     return tuple(_fill(out, linear))
 
 
-def _call_batch(size, args, dims, body, name, donate):
+def _call_batch(size, args, dims, body, name, donate, checked):
     derived, out_dims = body.batch(size, tuple(dims))
-    return call(args, derived, name), out_dims
+    return call(args, derived, name, checked=checked), out_dims
 
 
 call = prim(
     "call",
-    "operands: Tensors, body: Body, name: str, donate: Dims = ()",
+    "operands: Tensors, body: Body, name: str, donate: Dims = (), checked: bool = False",
     multi=True,
     cached=False,
     kind="general",
-    decompose=lambda operands, body, name, donate: body(*operands),
-    meta=lambda *rest: rest[-3].outs,
-    jvp=_call_jvp,
+    decompose=lambda operands, body, name, donate, checked: body(*operands),
+    meta=lambda *rest: rest[-4].outs,
+    push=_call_push,
     linearize=_call_linearize,
     transpose=_call_transpose,
     batch=_call_batch,
-    doc="A program as one op: what a compiled function is to the transforms. `donate` names operands whose buffers it may take.",
+    doc="A program as one op: what a compiled function is to the transforms. `donate` names operands whose buffers it may take; `checked` runs the checks of its ops.",
 )
-call.op.traits["donated"] = lambda body, name, donate: donate
+call.op.traits["compile"] = lambda body, name, donate, checked: {"donate": donate, "checked": checked}
+
 
 # -------------------------------------------------------------------------------------------------------------- scan
 
@@ -158,7 +160,7 @@ def _scan_mask(nonzero, consts, carry, derive):
         cr = grown
 
 
-def _scan_jvp(ans, primals, tangents, body, consts, carry, length, reverse):
+def _scan_push(primals, tangents, body, consts, carry, length, reverse):
     nonzero = [t is not None for t in tangents]
     cs, cr, xs = _scan_mask(nonzero, consts, carry, lambda flags: body.jvp(flags)[1])
     need = (*cr, *(False,) * (len(body.outs) - carry))
@@ -168,15 +170,14 @@ def _scan_jvp(ans, primals, tangents, body, consts, carry, length, reverse):
     t_cs, t_cr, t_xs = _scan_parts(tangents, consts, carry)
     n_cs, n_cr, n_xs, n_tc, n_tr = len(p_cs), len(p_cr), len(p_xs), sum(cs), sum(cr)
     order_in = _interleave((n_cs, n_cr, n_xs), (n_tc, n_tr, sum(xs)))
-    n_out, n_ys = len(body.outs), len(body.outs) - carry
+    n_ys = len(body.outs) - carry
     order_out = _interleave((carry, n_ys), (sum(out_nonzero[:carry]), sum(out_nonzero[carry:])), invert=True)
     derived = derived.reorder(order_in, order_out)
     operands = [*p_cs, *_pick(t_cs, cs), *p_cr, *_materialize(t_cr, p_cr, cr), *p_xs, *_pick(t_xs, xs)]
     out = scan(operands, derived, n_cs + n_tc, n_cr + n_tr, length, reverse)
-    t_carry = out[carry : carry + n_tr]
-    t_ys = out[carry + n_tr + n_ys :]
-    assert len(out) == n_out + n_tr + len(t_ys)
-    return tuple(_fill([*t_carry, *t_ys], out_nonzero))
+    ys_at = carry + n_tr
+    ans = (*out[:carry], *out[ys_at : ys_at + n_ys])
+    return ans, tuple(_fill([*out[carry:ys_at], *out[ys_at + n_ys :]], out_nonzero))
 
 
 def _interleave(first, second, invert=False):
@@ -298,7 +299,7 @@ scan = prim(
     kind="general",
     impl=_scan_lower,
     meta=_scan_meta,
-    jvp=_scan_jvp,
+    push=_scan_push,
     linearize=_scan_linearize,
     transpose=_scan_transpose,
     batch=_scan_batch,
@@ -313,13 +314,14 @@ def _switch_join(derive, bodies):
     return tuple([any(flags) for flags in zip(*(derive(b) for b in bodies))])
 
 
-def _switch_jvp(ans, primals, tangents, bodies):
+def _switch_push(primals, tangents, bodies):
     which, *operands = primals
     nonzero = tuple([t is not None for t in tangents[1:]])
     out_nonzero = _switch_join(lambda b: b.jvp(nonzero)[1], bodies)
     derived = tuple([b.jvp(nonzero, instantiate=out_nonzero)[0] for b in bodies])
     out = switch(which, [*operands, *_pick(tangents[1:], nonzero)], derived)
-    return tuple(_fill(out[len(ans) :], out_nonzero))
+    n = len(bodies[0].outs)
+    return out[:n], tuple(_fill(out[n:], out_nonzero))
 
 
 def _switch_linearize(primals, nonzero, bodies):
@@ -421,7 +423,7 @@ switch = prim(
     kind="general",
     impl=lambda which, *rest: tuple(lax.switch(which, [lambda *xs, b=b: tuple(b.lower(*xs)) for b in rest[-1]], *rest[:-1])),
     meta=lambda which, *rest: rest[-1][0].outs,
-    jvp=_switch_jvp,
+    push=_switch_push,
     linearize=_switch_linearize,
     transpose=_switch_transpose,
     batch=_switch_batch,
@@ -442,7 +444,7 @@ def _while_lower(*rest):
     return tuple(out)
 
 
-def _while_jvp(ans, primals, tangents, test, body, test_consts, body_consts):
+def _while_push(primals, tangents, test, body, test_consts, body_consts):
     ts, bs, init = _while_parts(primals, test_consts, body_consts)
     _, t_bs, t_init = _while_parts(tangents, test_consts, body_consts)
     n = len(init)
@@ -459,7 +461,7 @@ def _while_jvp(ans, primals, tangents, test, body, test_consts, body_consts):
     derived = derived.reorder(_interleave((n_bs, n), (n_tb, n_tc)), None)
     wide_test = test.trace(lambda *xs: test(*xs[: test_consts + n]), (*test.ins, *_pick([x.aval for x in init], cr)), name=("while jvp", tuple(cr)))
     out = while_loop([*ts, *bs, *_pick(t_bs, flags_b), *init, *_materialize(t_init, init, cr)], wide_test, derived, test_consts, n_bs + n_tb)
-    return tuple(_fill(out[n:], cr))
+    return out[:n], tuple(_fill(out[n:], cr))
 
 
 def _while_linearize(primals, nonzero, test, body, test_consts, body_consts):
@@ -515,7 +517,7 @@ while_loop = prim(
     kind="general",
     impl=_while_lower,
     meta=lambda *rest: rest[-3].outs,
-    jvp=_while_jvp,
+    push=_while_push,
     linearize=_while_linearize,
     batch=_while_batch,
     doc="Repeats carry = body(body_consts, carry) while test(test_consts, carry) holds.",

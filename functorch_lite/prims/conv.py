@@ -68,6 +68,12 @@ def _split(x, dim: int, outer: int):
     return shape.reshape(x, (*x.shape[:dim], outer, x.shape[dim] // outer, *x.shape[dim + 1 :]))
 
 
+def transposed_kernel(w, groups: int):
+    """w [groups O, C, *kernel] as a kernel from O to C channels: flipped, [groups C, O, *kernel]."""
+    w = shape.flip(w, tuple(range(2, w.ndim)))
+    return _merge(algebra.move(_split(w, 0, groups), 2, 1), 0)
+
+
 def _to_x(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
     if 0 in ct.shape or 0 in x.shape:
         return algebra.zeros(x.aval)
@@ -75,9 +81,7 @@ def _to_x(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
     for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
         reach = _dilated(k, b) - 1
         pads.append((reach - low, _dilated(n, a) - _dilated(p, s) + low))
-    w = shape.flip(conj_of(w), tuple(range(2, w.ndim)))
-    w = _merge(algebra.move(_split(w, 0, groups), 2, 1), 0)  # [groups, O, C] -> [groups C, O]
-    return conv_general(ct, w, x_dilation, tuple(pads), strides, w_dilation, groups)
+    return conv_general(ct, transposed_kernel(conj_of(w), groups), x_dilation, tuple(pads), strides, w_dilation, groups)
 
 
 def _to_w(ct, x, w, strides, padding, x_dilation, w_dilation, groups):

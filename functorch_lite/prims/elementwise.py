@@ -16,6 +16,7 @@ from .families import (
     NUMERIC,
     ONE,
     REAL_NUMERIC,
+    ZERO,
     bilinear,
     elementwise,
     general,
@@ -233,7 +234,13 @@ cbrt = elementwise(
 
 
 def _pow_impl(x, y):
-    return _integer_power(x, y) if x.dtype.kind in "iu" else lax.pow(x, y)
+    if x.dtype.kind in "iu":
+        return _integer_power(x, y)
+    if not np.issubdtype(x.dtype, np.complexfloating):
+        return lax.pow(x, y)
+    positive = lax.gt(lax.real(y), lax.full_like(lax.real(y), 0))
+    zero = lax.full_like(x, 0)  # to a power right of 0 stays 0; XLA goes through its logarithm
+    return lax.select(lax.bitwise_and(lax.eq(x, zero), positive), zero, lax.pow(x, y))
 
 
 def _integer_power(x, y):
@@ -259,7 +266,8 @@ def _pow_reference(x, y):
         return np.power(x, y)
     exact = [int(int(a) ** int(b)) if b >= 0 or a in (1, -1) else 0 for a, b in zip(x.flat, y.flat)]
     bits = 8 * x.itemsize
-    return np.array([(n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) if x.dtype.kind == "i" else n % 2**bits for n in exact], x.dtype)
+    shift = 2 ** (bits - 1) if x.dtype.kind == "i" else 0
+    return np.array([(n + shift) % 2**bits - shift for n in exact], x.dtype).reshape(x.shape)
 
 
 def _pow_in_exponent(ans, x, y):
@@ -318,9 +326,10 @@ def _exact_log(base):
     """The logarithm to a base other than e; exact where x is an exact power of the base."""
 
     def impl(x):
-        y = lax.div(lax.log(x), lax.full_like(x, math.log(base)))
-        if np.issubdtype(x.dtype, np.complexfloating):
-            return y
+        y = lax.log(x)
+        if np.issubdtype(x.dtype, np.complexfloating):  # part by part: -inf + 0j would become NaN
+            return lax.complex(*(lax.div(part, lax.full_like(part, math.log(base))) for part in (lax.real(y), lax.imag(y))))
+        y = lax.div(y, lax.full_like(x, math.log(base)))
         n = lax.round(y, lax.RoundingMethod.TO_NEAREST_EVEN)
         return lax.select(lax.eq(lax.pow(lax.full_like(x, base), n), x), n, y)
 
@@ -384,12 +393,12 @@ round = _rounding(
 trunc = _rounding(
     "trunc", lambda x: lax.select(lax.lt(x, lax.full_like(x, 0)), lax.ceil(x), lax.floor(x)), np.trunc, "x without its fraction."
 )
-nextafter = pointwise(
+nextafter = elementwise(
     "nextafter",
-    2,
     lax.nextafter,
-    FLOATING,
-    out=None,
+    ONE,
+    ZERO,
+    categories=FLOATING,
     reference=np.nextafter,
-    doc="The float that follows x in the direction of y. It has no derivative: its tangent is zero.",
+    doc="The float that follows x in the direction of y: x moved by next to nothing, so its derivative in x is 1 and in y 0.",
 )

@@ -19,19 +19,19 @@ _KINDS = {"fft": lax.FftType.FFT, "ifft": lax.FftType.IFFT, "rfft": lax.FftType.
 
 
 def _meta(x, kind, lengths):
-    require(kind in _KINDS, "fft", f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+    require(kind in _KINDS, "fft_general", f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
     ok = 1 <= len(lengths) <= min(x.ndim, 3) and all(n > 0 for n in lengths)
-    require(ok, "fft", f"lengths must name 1 to 3 positive sizes of the last dimensions of {x}, got {lengths}", RuntimeError)
+    require(ok, kind, f"lengths must name 1 to 3 positive sizes of the last dimensions of {x}, got {lengths}", RuntimeError)
     real = kind == "rfft"
     right = x.dtype.is_floating_point and x.dtype.itemsize >= 4 if real else x.dtype.is_complex
     expected = "float32 or float64" if real else "complex64 or complex128"
-    require(right, "fft", f"{kind} expects {expected}, got {x}; convert with .to(dtype)", TypeError)
+    require(right, kind, f"expected {expected}, got {x}; convert with .to(dtype)", TypeError)
     half = (*lengths[:-1], lengths[-1] // 2 + 1)
     takes = half if kind == "irfft" else lengths
     gives = half if kind == "rfft" else lengths
     lead = x.shape[: x.ndim - len(lengths)]
     ok = x.shape[len(lead) :] == takes
-    require(ok, "fft", f"{kind} with lengths {lengths} expects the last dimensions {takes}, got {x}", RuntimeError)
+    require(ok, kind, f"with lengths {lengths} the last dimensions must be {takes}, got {x}", RuntimeError)
     dtype = x.dtype.to_complex() if real else x.dtype.to_real() if kind == "irfft" else x.dtype
     return aval((*lead, *gives), dtype)
 
@@ -53,29 +53,28 @@ def _column_weights(like, length: int, inner: float):
 def _transpose(ct, x, kind, lengths):
     points = math.prod(lengths)
     if kind == "fft":
-        return (elementwise.scaled(fft(ct, "ifft", lengths), points),)
+        return (elementwise.scaled(fft_general(ct, "ifft", lengths), points),)
     if kind == "ifft":
-        return (elementwise.scaled(fft(ct, "fft", lengths), 1 / points),)
+        return (elementwise.scaled(fft_general(ct, "fft", lengths), 1 / points),)
     if kind == "rfft":
-        return (elementwise.scaled(fft(elementwise.mul(ct, _column_weights(ct, lengths[-1], 0.5)), "irfft", lengths), points),)
-    out = elementwise.scaled(fft(ct, "rfft", lengths), 1 / points)
+        return (elementwise.scaled(fft_general(elementwise.mul(ct, _column_weights(ct, lengths[-1], 0.5)), "irfft", lengths), points),)
+    out = elementwise.scaled(fft_general(ct, "rfft", lengths), 1 / points)
     return (elementwise.mul(out, _column_weights(out, lengths[-1], 2.0)),)
 
 
 def _reference(x, kind, lengths):
     dims = tuple(range(x.ndim - len(lengths), x.ndim))
-    transform = getattr(np.fft, kind + "n")
-    out = transform(x, lengths, dims)
-    return out.astype(np.result_type(x.dtype, np.complex64) if kind != "irfft" else np.zeros((), x.dtype).real.dtype)
+    out = getattr(np.fft, kind + "n")(x, lengths, dims)
+    return out.astype(np.result_type(x, np.complex64) if kind != "irfft" else x.real.dtype)
 
 
-fft = linear(
-    "fft",
+fft_general = linear(
+    "fft_general",
     "x: Tensor, kind: str, lengths: Dims",
     impl=lambda x, kind, lengths: lax.fft(x, _KINDS[kind], lengths),
     meta=_meta,
     transpose=_transpose,
-    batch=lambda size, args, dims, kind, lengths: (fft(algebra.move(args[0], dims[0], 0), kind, lengths), 0),
+    batch=lambda size, args, dims, kind, lengths: (fft_general(algebra.move(args[0], dims[0], 0), kind, lengths), 0),
     reference=_reference,
     doc="""The discrete Fourier transform (kind fft, ifft, rfft or irfft) over the last dimensions, of these lengths (those of the
     signal, where x is a half spectrum); inverses divide by their product.""",

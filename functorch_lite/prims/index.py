@@ -1,4 +1,4 @@
-"""Indexing prims: gather and dynamic slices. (The scatters, which write where gather reads, are in scatter.py.)"""
+"""Indexing prims: gather and dynamic slices. (The scatters, which write where gather reads, are in scatters.py.)"""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import INTEGER
-from . import algebra, create, scatter
+from . import algebra, create, scatters
 from .families import linear, require
-from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, result_shape, rows, split, where_ok
+from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, narrow, result_shape, rows, split, where_ok
 
 # ----------------------------------------------------------------------------------------------------------- gather
 
@@ -33,7 +33,7 @@ def _gather_meta(x, *rest):
 
 def _gather_transpose(ct, x, *rest):
     index, where = split(rest)
-    return (scatter.scatter_add(algebra.zeros(x.aval), ct, index, *where), *(None,) * len(index))
+    return (scatters.scatter_add(algebra.zeros(x.aval), ct, index, *where), *(None,) * len(index))
 
 
 def _gather_batch(size, args, dims, *params):
@@ -76,16 +76,9 @@ def _starts_ok(name, x, starts):
     require(ok, name, f"expected one integer scalar a dimension of {x} as starts, got {', '.join(map(str, starts))}", TypeError)
 
 
-def _clamped(x, starts, sizes):
-    """lax takes starts of one dtype of 32 bits, and clamped starts fit."""
-    return [_clamp(s, m - n) for s, m, n in zip(starts, x.shape, sizes)]
-
-
-def _clamp(start, last):
-    if start.dtype == np.uint64:
-        start = lax.min(start, np.uint64(last))
-    start = lax.convert_element_type(start, np.int64)
-    return lax.convert_element_type(lax.clamp(np.int64(0), start, np.int64(last)), np.int32)
+def _int32(x, starts, sizes):
+    """lax takes starts of one dtype of 32 bits."""
+    return [narrow(s, 0, m - n) for s, m, n in zip(starts, x.shape, sizes)]
 
 
 def _windowed(x, starts, sizes, d):
@@ -124,7 +117,7 @@ def _dynamic_slice_batch(size, args, dims, sizes):
 dynamic_slice = linear(
     "dynamic_slice",
     "x: Tensor, starts: Tensors, sizes: Shape",
-    impl=lambda x, *rest: lax.dynamic_slice(x, _clamped(x, rest[:-1], rest[-1]), rest[-1]),
+    impl=lambda x, *rest: lax.dynamic_slice(x, _int32(x, rest[:-1], rest[-1]), rest[-1]),
     meta=_dynamic_slice_meta,
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
@@ -162,7 +155,7 @@ def _update_batch(size, args, dims):
     if 0 in update.shape:
         return x, d
     index, where = _windowed(x, [algebra.front(size, s, e) for s, e in zip(starts, d_starts)], update.shape[1:], d)
-    return (scatter.scatter(x, update, index, *where), d) if index else (update, 0)
+    return (scatters.scatter(x, update, index, *where), d) if index else (update, 0)
 
 
 def _update_reference(x, update, *starts):
@@ -174,7 +167,7 @@ def _update_reference(x, update, *starts):
 dynamic_update_slice = linear(
     "dynamic_update_slice",
     "x: Tensor, update: Tensor, starts: Tensors",
-    impl=lambda x, update, *starts: lax.dynamic_update_slice(x, update, _clamped(x, starts, update.shape)),
+    impl=lambda x, update, *starts: lax.dynamic_update_slice(x, update, _int32(x, starts, update.shape)),
     meta=_update_meta,
     transpose=_update_transpose,
     batch=_update_batch,

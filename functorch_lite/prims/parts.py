@@ -8,7 +8,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import COMPLEX
 from . import algebra
-from .families import FLOATING, linear_pointwise, require_category, same_meta
+from .families import FLOATING, linear_pointwise, require, require_category, same_meta
 
 COMPLEXES = frozenset((COMPLEX,))
 
@@ -41,6 +41,15 @@ imag = linear_pointwise(
 )
 
 
+def _complex_meta(re, im):
+    ok = re.dtype.to_complex().to_real() is re.dtype
+    require(ok, "complex", f"complex numbers are made of float32 or float64, got {re}, {im}; convert with .to(dtype)", TypeError)
+    return _complex_same(re, im)
+
+
+_complex_same = same_meta("complex", FLOATING, out_of=lambda d: d.to_complex())
+
+
 def _complex_transpose(ct, re, im):
     return real(ct) if re.__class__ is algebra.Linear else None, imag(ct) if im.__class__ is algebra.Linear else None
 
@@ -50,7 +59,7 @@ complex = linear_pointwise(
     lax.complex,
     _complex_transpose,
     arity=2,
-    meta=same_meta("complex", FLOATING, out_of=lambda d: d.to_complex()),
+    meta=_complex_meta,
     reference=lambda re, im: re + 1j * im,
     doc="The complex number with these parts.",
 )

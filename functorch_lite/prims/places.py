@@ -67,12 +67,20 @@ def where_ok(name, x, index, dims, sizes, batch, at, mode, unique):
 
 
 def columns(x, index, dims, mode):
-    """The index arrays as lax takes them: stacked along a new last dimension."""
-    wide = any(i.dtype.itemsize == 8 or i.dtype == np.uint32 for i in index)
-    index = [lax.convert_element_type(i, np.int64 if wide else np.int32) for i in index]
+    """The index arrays as lax takes them: int32, stacked along a new last dimension."""
+    index = [narrow(i, -x.shape[d] - 1, x.shape[d]) for i, d in zip(index, dims)]
     if mode == "wrap":
         index = [lax.select(i < 0, i + x.shape[d], i) for i, d in zip(index, dims)]
     return lax.concatenate([lax.expand_dims(i, (i.ndim,)) for i in index], index[0].ndim)
+
+
+def narrow(index, low: int, high: int):
+    """An index as int32; one that could be beyond is clamped to [low, high] first, where what is out of range stays so."""
+    if index.dtype == np.uint64:
+        index = lax.min(index, np.uint64(high))
+    if index.dtype.itemsize == 8 or index.dtype == np.uint32:
+        index = lax.clamp(np.int64(low), lax.convert_element_type(index, np.int64), np.int64(high))
+    return lax.convert_element_type(index, np.int32)
 
 
 def layout_of(x, rank, dims, sizes, batch, at):

@@ -122,9 +122,10 @@ def _digamma_impl(x):
 
 
 def _zeta_impl(x, q):
-    """With its poles at all integers q <= 0, of which XLA's has not all."""
+    """With its poles at all integers q <= 0 and its limit 0 for large q, of which XLA's has not all."""
     pole = lax.bitwise_and(lax.le(q, lax.full_like(q, 0)), lax.eq(q, lax.floor(q)))
-    return lax.select(pole, lax.full_like(x, math.inf), lax.zeta(x, q))
+    far = lax.bitwise_and(lax.eq(q, lax.full_like(q, math.inf)), lax.gt(x, lax.full_like(x, 1)))
+    return lax.select(pole, lax.full_like(x, math.inf), lax.select(far, lax.full_like(x, 0), lax.zeta(x, q)))
 
 
 def _polygamma_impl(x, n):

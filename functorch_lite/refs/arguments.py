@@ -67,4 +67,15 @@ def require_reduction(name: str, reduction: str) -> None:
         raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction; expected 'none', 'mean' or 'sum'")
 
 
-__all__ = ["accumulator", "as_dtype", "per_dim", "require", "require_arrays", "require_floating", "require_inexact", "require_one_dtype", "require_reduction", "shown"]
+__all__ = [
+    "accumulator",
+    "as_dtype",
+    "per_dim",
+    "require",
+    "require_arrays",
+    "require_floating",
+    "require_inexact",
+    "require_one_dtype",
+    "require_reduction",
+    "shown",
+]

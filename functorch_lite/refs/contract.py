@@ -67,7 +67,9 @@ def size_of_labels(name, operands):
         for n, size in zip(labels, x.shape):
             known = sizes.setdefault(n, size)
             if size != known and 1 not in (size, known):
-                raise RuntimeError(f"{name}: sizes {known} and {size} do not broadcast, in {shown(*[x for x, _ in operands])}; each must be equal or 1")
+                raise RuntimeError(
+                    f"{name}: sizes {known} and {size} do not broadcast, in {shown(*[x for x, _ in operands])}; each must be equal or 1"
+                )
             sizes[n] = size if known == 1 else known
     return sizes
 
@@ -87,13 +89,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     require_one_dtype("matmul", input=input, other=other)
     require(input.ndim > 0 and other.ndim > 0, "matmul", f"both arguments need to be at least 1-dimensional, got {shown(input, other)}")
-    k = other.shape[max(other.ndim - 2, 0)]
-    require(
-        input.shape[-1] == k,
-        "matmul",
-        f"the last dimension of input and the {'only' if other.ndim == 1 else 'second to last'} one of other must be equal, got {shown(input, other)} "
-        f"({input.shape[-1]} and {k})",
-    )
+    row = max(other.ndim - 2, 0)
+    k, m = input.shape[-1], other.shape[row]
+    expected = f"the last dimension of input and dimension {row} of other must be equal"
+    require(k == m, "matmul", f"shapes cannot be multiplied ({k} and {m}): {expected}, got {shown(input, other)}")
+    if other.ndim <= 2:
+        return contract.dot_general(input, other, ((input.ndim - 1,), (row,)), ((), ()))
     xs = [*range(-max(input.ndim - 2, 0), 0), *(["row"] if input.ndim > 1 else []), "sum"]
     ys = [*range(-max(other.ndim - 2, 0), 0), "sum", *(["column"] if other.ndim > 1 else [])]
     sizes = size_of_labels("matmul", [(input, xs), (other, ys)])
@@ -181,7 +182,7 @@ def _tensordot_reference(a, b, dims=2):
 
 
 @composite(reference=_tensordot_reference)
-def tensordot(a: Tensor, b: Tensor, dims: Dimensions = 2) -> Tensor:  # noqa: F821
+def tensordot(a: Tensor, b: Tensor, dims: object = 2) -> Tensor:
     """The contraction of a and b over dims: an int n (the last n dimensions of a with the first n of b) or two lists that pair dimensions.
 
     >>> import functorch_lite as fl
@@ -190,7 +191,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Dimensions = 2) -> Tensor:  # noqa: F8
     """
     require_one_dtype("tensordot", a=a, b=b)
     if dims.__class__ is int:
-        require(0 <= dims <= min(a.ndim, b.ndim), "tensordot", f"expected 0 <= dims <= the rank of each argument, got dims={dims}, {shown(a, b)}")
+        require(
+            0 <= dims <= min(a.ndim, b.ndim),
+            "tensordot",
+            f"expected 0 <= dims <= the rank of each argument, got dims={dims}, {shown(a, b)}",
+        )
         dims_a, dims_b = range(a.ndim - dims, a.ndim), range(dims)
     else:
         require(len(dims) == 2, "tensordot", f"dims must be an int or two lists of dimensions, got {dims}")
@@ -228,7 +233,7 @@ def _added_reference(product):
 
 
 @composite(method=True, reference=_added_reference(np.matmul))
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:  # noqa: F821
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), input broadcast. With beta=0 input is not read.
 
     >>> import functorch_lite as fl
@@ -239,25 +244,25 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
 
 
 @composite(method=True, reference=_added_reference(np.matmul))
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:  # noqa: F821
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), input broadcast. With beta=0 input is not read."""
     return _added("baddbmm", bmm, input, beta, alpha, batch1=batch1, batch2=batch2)
 
 
 @composite(method=True, reference=_added_reference(lambda a, b: np.matmul(a, b).sum(0)))
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:  # noqa: F821
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (the sum of the products batch1[i] @ batch2[i]), input broadcast. With beta=0 input is not read."""
     return _added("addbmm", lambda a, b: reduce.reduce_sum(bmm(a, b), (0,)), input, beta, alpha, batch1=batch1, batch2=batch2)
 
 
 @composite(method=True, reference=_added_reference(np.matmul))
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:  # noqa: F821
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), input broadcast. With beta=0 input is not read."""
     return _added("addmv", mv, input, beta, alpha, mat=mat, vec=vec)
 
 
 @composite(method=True, reference=_added_reference(np.outer))
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:  # noqa: F821
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), input broadcast. With beta=0 input is not read."""
     return _added("addr", outer, input, beta, alpha, vec1=vec1, vec2=vec2)
 

@@ -46,7 +46,11 @@ def _labelled(term: str, ndim: int, who: str, equation: str) -> list:
     before, dots, after = term.partition("...")
     extra = ndim - len(before) - len(after)
     fits = extra >= 0 if dots else extra == 0
-    require(fits, _NAME, f"{equation!r} has {len(before + after)} subscripts for {who}, which has {ndim} dimensions{'' if dots else ' (and no ...)'}")
+    require(
+        fits,
+        _NAME,
+        f"{equation!r} has {len(before + after)} subscripts for {who}, which has {ndim} dimensions{'' if dots else ' (and no ...)'}",
+    )
     return [*before, *range(-extra, 0), *after]
 
 
@@ -138,7 +142,12 @@ def _spelled(parts):
 
     def term(subscripts):
         ok = isinstance(subscripts, (list, tuple)) and all(s is Ellipsis or isinstance(s, int) and 0 <= s < 52 for s in subscripts)
-        require(ok, _NAME, f"expected an equation, or operands with lists of subscripts (ints from 0 to 51 and ...), got {subscripts!r}", TypeError)
+        require(
+            ok,
+            _NAME,
+            f"expected an equation, or operands with lists of subscripts (ints from 0 to 51 and ...), got {subscripts!r}",
+            TypeError,
+        )
         return "".join("..." if s is Ellipsis else _LETTERS[s] for s in subscripts)
 
     equation = ",".join(map(term, lists))

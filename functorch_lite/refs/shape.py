@@ -75,7 +75,7 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
     return reshaped(x, filled_in("reshape", shape, x.aval.size))
 
 
-@composite(namespace="fl", name="view_dtype")
+@composite(name="view_dtype")
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
     """The bits of input as another dtype; the last dimension grows or shrinks as the elements do, as in PyTorch."""
     x = array_of(input)

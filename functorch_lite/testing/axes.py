@@ -136,10 +136,10 @@ def magnitude(*pairs) -> float:
     return sum(float(np.sum(np.abs(x * y))) for xs, ys in pairs for x, y in zip(data(xs), data(ys)))
 
 
-def gradient(f):
-    """(xs..., cts...) -> cotangents of xs, as one function of flat arrays: what second derivatives are taken of."""
+def gradient(f, n: int):
+    """(n primals, cotangents...) -> cotangents of the primals, as one function of flat arrays: what is differentiated again."""
 
-    def phi(*zs, n: int):
+    def phi(*zs):
         _, pullback = pull(f, *zs[:n])
         return pullback(tuple(zs[n:]))
 
@@ -150,8 +150,7 @@ def gradient_at(call: Call, rng):
     """The gradient as a function, and its arguments at the call: primals and random cotangents."""
     g, xs = call.smooth()
     cts = [like(rng, y) for y in g(*xs)]
-    phi = gradient(g)
-    return lambda *zs: phi(*zs, n=len(xs)), [*xs, *cts]
+    return gradient(g, len(xs)), [*xs, *cts]
 
 
 def stacked(rows, position: int) -> np.ndarray:
@@ -181,7 +180,8 @@ def meta(call, rng, thorough):
     for i, (a, x) in enumerate(zip(avals, actual)):
         raw = data([x])[0]
         seen = f"{as_dtype(raw.dtype)}{list(raw.shape)}"
-        assert x.aval is a and raw.shape == a.shape and a.dtype == raw.dtype, f"result {i}: the shape rule says {a}, the result {x.aval}, its data {seen}"
+        same = x.aval is a and raw.shape == a.shape and a.dtype == raw.dtype
+        assert same, f"result {i}: the shape rule says {a}, the result {x.aval}, its data {seen}"
         assert not a.weak, f"result {i} is weak: a result takes part in promotion as an array"
 
 
@@ -233,7 +233,7 @@ def own_vjp(call, rng, thorough):
     derived, _ = call.smooth(decomposed=True)
     cts = [like(rng, y) for y in own(*xs)]
     zs, n = [*xs, *cts], len(xs)
-    phis = [lambda *zs, f=gradient(f): f(*zs, n=n) for f in (own, derived)]
+    phis = [gradient(f, n) for f in (own, derived)]
     close(call, phis[0](*zs), phis[1](*zs), "the rule against the decomposition")
     us = [like(rng, x) for x in xs]
     seconds = [pull(phi, *zs)[1](tuple(us)) for phi in phis]
@@ -315,11 +315,14 @@ def vmap_vmap(call, rng, thorough):
             return rows[a * BATCH + b][i]
 
         expected = [[data(call(*[pick(i, a, b) for i in range(n)])) for b in range(BATCH)] for a in range(outer)]
-        expected = [np.stack([np.stack([expected[a][b][k] for b in range(BATCH)]) for a in range(outer)]) for k in range(len(expected[0][0]))]
+        expected = [
+            np.stack([np.stack([expected[a][b][k] for b in range(BATCH)]) for a in range(outer)]) for k in range(len(expected[0][0]))
+        ]
         args = []
         for i in range(n):
             inner_rows = [
-                stacked([pick(i, a, b) for b in range(BATCH)], in_dims[i]) if in_dims[i] is not None else pick(i, a, 0) for a in range(outer)
+                stacked([pick(i, a, b) for b in range(BATCH)], in_dims[i]) if in_dims[i] is not None else pick(i, a, 0)
+                for a in range(outer)
             ]
             args.append(stacked(inner_rows, out_dims[i]) if out_dims[i] is not None else inner_rows[0])
         close(call, mapped(mapped(call, in_dims=in_dims), in_dims=out_dims)(*args), expected, f"in_dims={out_dims} over in_dims={in_dims}")
@@ -381,7 +384,9 @@ def grad_vmap(call, rng, thorough):
             full = list(args)
             for i, x in zip(call.inexact, xs):
                 full[i] = x
-            return mapped(lambda *a: tuple([y for y in call(*a) if y.dtype.is_inexact]), in_dims=tuple([0 if f else None for f in flags]))(*full)
+            return mapped(lambda *a: tuple([y for y in call(*a) if y.dtype.is_inexact]), in_dims=tuple([0 if f else None for f in flags]))(
+                *full
+            )
 
         grads = pull(batch, *[args[i] for i in call.inexact])[1](tuple(cts))
         expected = [np.stack(c) if flags[i] else np.sum(c, axis=0) for i, c in zip(call.inexact, zip(*loop))]

@@ -11,7 +11,7 @@ import attrs
 from ..core.dtype import DType
 from .axes import AXES, Axis
 from .calls import Call
-from .table import REAL, Row, Sample
+from .table import REAL, Row, Sample, load_table
 
 EVASIONS = ("unsupported", "not supported", "not implemented", "todo", "unknown", "broken", "fails")  # no structural reasons
 
@@ -87,7 +87,7 @@ def check_reasons(row: Row) -> None:
             raise ValueError(f"{row.op.qualname}: the reason to skip {name!r} must say what in the op forbids it, got {reason!r}")
 
 
-def cells(row: Row, thorough: bool = False) -> Iterator[Cell]:
+def cells_of(row: Row, thorough: bool = False) -> Iterator[Cell]:
     """Every cell of a row."""
     check_reasons(row)
     for axis in AXES.values():
@@ -109,10 +109,12 @@ def cells(row: Row, thorough: bool = False) -> Iterator[Cell]:
                 yield Cell(row, axis, dtype, axis.samples(row, dtype, thorough, only=applicable))
 
 
-def run_cells(rows, *, axes=None, seed: int = 0, thorough: bool = False, clock: Counter | None = None) -> tuple[Counts, list[AssertionError]]:
+def run_cells(
+    rows, *, axes=None, seed: int = 0, thorough: bool = False, clock: Counter | None = None
+) -> tuple[Counts, list[AssertionError]]:
     """Runs the cells of some rows: what became of them, and the failures. ``clock`` collects seconds by axis."""
     counts, failures = Counts(), []
-    for cell in [c for row in rows for c in cells(row, thorough)]:
+    for cell in [c for row in rows for c in cells_of(row, thorough)]:
         name = cell.axis.name
         if axes is not None and name not in axes:
             continue
@@ -136,7 +138,9 @@ def run_cells(rows, *, axes=None, seed: int = 0, thorough: bool = False, clock: 
     return counts, failures
 
 
-def check_op(function, sampler: Callable | None = None, dtypes: tuple[DType, ...] = REAL, *, axes=None, thorough: bool = True, **options) -> Counts:
+def check_op(
+    function, sampler: Callable | None = None, dtypes: tuple[DType, ...] = REAL, *, axes=None, thorough: bool = True, **options
+) -> Counts:
     """Checks an op of your own (or one of ours) on every axis; raises AssertionError with all that failed.
 
     function: what calls the op (of `composite` or a family constructor). sampler: (rng, dtype) -> samples; left out, the op's
@@ -147,8 +151,6 @@ def check_op(function, sampler: Callable | None = None, dtypes: tuple[DType, ...
     >>> check_op(fl.tanh, unary(-3, 3, shapes=((3,),)), axes=("value", "jvp", "vmap")).passed
     Counter({'value': 2, 'jvp': 1, 'vmap': 1})
     """
-    from .table import load_table
-
     rows = load_table().get(function.op.qualname, []) if sampler is None else [Row(function.op, sampler, dtypes, **options)]
     if not rows:
         raise ValueError(f"check_op: {function.op.qualname} has no row in the op table; give a sampler")

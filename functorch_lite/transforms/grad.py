@@ -87,8 +87,7 @@ def _scalar(transform: str, f, value):
     if value.shape != ():
         raise RuntimeError(f"{transform}: {name} must return a scalar (shape []), got {value.aval}; reduce it with .sum() or .mean(), or use vjp or jacrev")
     if not value.dtype.is_floating_point:
-        kind = "complex" if value.dtype.is_complex else "integer"
-        raise NonDifferentiableError(f"{transform}: {name} must return a real float scalar, got {kind} {value.aval}; take its real part or abs(), or use vjp")
+        raise NonDifferentiableError(f"{transform}: {name} must return a real float scalar, got {value.aval}; take its real part or abs(), or use vjp")
     return value
 
 

@@ -43,21 +43,23 @@ class Program:
 class Jitted:
     """What `jit` returns: call it like the function; `lower(*args)` shows what it becomes."""
 
-    def __init__(self, f, static_argnums, static_argnames, donate_argnums, name):
+    def __init__(self, f, static_argnums, static_argnames, donate_argnums, name, checked=False):
+        self._checked = checked
         self._f, self._name = f, name or name_of(f)
         self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(f, static_argnums, static_argnames, donate_argnums)
-        self._programs: dict = {}
+        self.programs: dict = {}
         update_wrapper(self, f)
 
     def __repr__(self) -> str:
-        return f"<jit of {self._name}, {len(self._programs)} program(s)>"
+        return f"<jit of {self._name}, {len(self.programs)} program(s)>"
 
     def __get__(self, instance, owner=None):
         return self if instance is None else _Method(self, instance)
 
     def __call__(self, *args, **kwargs):
         program, operands = self.resolve(args, kwargs)
-        outs = call(operands, program.body, self._name, self._donated(program, args, operands) if self._donate_argnums else ())
+        donate = self._donated(program, args, operands) if self._donate_argnums else ()
+        outs = call(operands, program.body, self._name, donate, self._checked)
         return program.result(outs)
 
     def resolve(self, args, kwargs) -> tuple[Program, list]:
@@ -99,16 +101,16 @@ class Jitted:
                 key.append(("static", type(x), x))  # a function or a string in a tree belongs to the program
         key = tuple(key)
         try:
-            program = self._programs.get(key)
+            program = self.programs.get(key)
         except TypeError:
             bad = next(x for x in leaves if not is_array(x) and not _hashable(x))
             raise TypeError(f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray") from None
         if program is None:
             program = self._trace(args, kwargs, leaves, spec, dynamic)
             if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
-                if len(self._programs) >= _LIMIT:
-                    self._programs.pop(next(iter(self._programs)))
-                self._programs[key] = program
+                if len(self.programs) >= _LIMIT:
+                    self.programs.pop(next(iter(self.programs)))
+                self.programs[key] = program
         return dynamic, leaves, program
 
     def _statics(self, args, kwargs):
@@ -153,7 +155,7 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forgets every program traced so far."""
-        self._programs.clear()
+        self.programs.clear()
 
 
 class _Method:
@@ -218,3 +220,19 @@ def jit(
     callable_or_raise("jit", f)
     return Jitted(f, static_argnums, static_argnames, donate_argnums, name)
 
+
+
+def checked(f: Callable) -> Jitted:
+    """`jit` with the checks that eager mode makes of data: an index out of range, a matrix that is not positive definite.
+
+    A compiled program leaves them out, since each run must wait for the answer. Those inside the bodies of loops stay out.
+
+    >>> import functorch_lite as fl
+    >>> fl.checked(lambda x, i: x[i])(fl.asarray([1.0, 2.0]), fl.asarray(5))
+    Traceback (most recent call last):
+    ...
+    IndexError: ...
+    """
+    if isinstance(f, Jitted):
+        return Jitted(f._f, f._static_argnums, f._static_argnames, f._donate_argnums, f._name, checked=True)
+    return Jitted(f, (), (), (), None, checked=True)

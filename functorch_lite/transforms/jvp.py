@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core import pytree
-from ..core.interpreter import STATE, Interpreter, Traced, leak_error
+from ..core.interpreter import STATE, Interpreter, Traced, leak_error, user_line
 from ..prims import algebra
 from .arguments import Differentiated, callable_or_raise, done, label_of, primal_tree, run, split_tree
 
@@ -33,17 +33,22 @@ class Jvp(Interpreter):
             else:
                 primals.append(x)
                 tangents.append(None)
-        before = STATE.current
+        before, line = STATE.current, STATE.line
+        if line is None:
+            STATE.line = user_line()
         try:
             if not touched:
                 STATE.current = self.parent
                 return self.parent.bind(op, tuple(primals), params)
             return self.derive(op, args, primals, tangents, params)
         finally:
-            STATE.current = before
+            STATE.current, STATE.line = before, line
 
     def derive(self, op, args, primals, tangents, params):
         """The op with some tangent present."""
+        if op.push is not None:
+            STATE.current = self.parent
+            return self.pair(*op.push(primals, tangents, *params))
         if op.jvp is None:
             if op.decompose is None:
                 op.rule("jvp")

@@ -12,7 +12,7 @@ import attrs
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
-from ..core.interpreter import STATE, Interpreter, Traced, live, name_of
+from ..core.interpreter import STATE, Interpreter, Traced, live, name_of, user_line
 from ..core.op import Linear
 from ..prims import algebra
 from ..prims.control import linear_call
@@ -90,17 +90,23 @@ class Tape(Interpreter):
 
         for variable, cotangent in zip(outs, cotangents):
             give(variable, cotangent)
-        while heap:
-            e = pending[-heapq.heappop(heap)]
-            if e.outs is None:
-                cotangent = ct.pop((id(e), None))
-            else:
-                cotangent = tuple([ct.pop((id(e), i), None) for i in range(len(e.outs))])
-            known = [Linear(x.aval, id(x) in found) if x.__class__ is Traced and x.owner is self else x for x in e.args]
-            given = e.op.transpose(cotangent, *known, *e.params)
-            for x, linear, c in zip(e.args, known, given):
-                if linear.__class__ is Linear and linear.wanted:
-                    give(x, c)
+        line = STATE.line
+        if line is None:
+            STATE.line = user_line()
+        try:
+            while heap:
+                e = pending[-heapq.heappop(heap)]
+                if e.outs is None:
+                    cotangent = ct.pop((id(e), None))
+                else:
+                    cotangent = tuple([ct.pop((id(e), i), None) for i in range(len(e.outs))])
+                known = [Linear(x.aval, id(x) in found) if x.__class__ is Traced and x.owner is self else x for x in e.args]
+                given = e.op.transpose(cotangent, *known, *e.params)
+                for x, linear, c in zip(e.args, known, given):
+                    if linear.__class__ is Linear and linear.wanted:
+                        give(x, c)
+        finally:
+            STATE.line = line
         return [ct.get(id(v)) for v in ins]
 
     def equations(self, outs) -> list[Equation]:
@@ -168,7 +174,7 @@ class LinearRule:
                     given = iter(xs[len(residuals) :])
                     return rule(xs[: len(residuals)], [next(given) if f else None for f in flags], *wanted)
 
-                run = rows_front(row, size, (*dims, *(0,) * sum(flags)), "linear_call")
+                run = rows_front(row, size, (*dims, *(0,) * sum(flags)), linear_call.op.name)
                 return run(*residuals, *[x for x in linears if x is not None])
 
             return rows

@@ -51,9 +51,8 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
         leaves, spec = pytree.flatten(values)
         codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if not is_input(x)})
         trace = Trace(STATE.current, label) if expands is None else Lowering(STATE.current, label, expands)
-        leaf_names = iter(codec.leaf_names())
-        inputs = [trace.input(aval_of(x) if x.__class__ in NUMBERS else as_input(x).aval, next(leaf_names)) if is_input(x) else x for x in leaves]
-        filled = spec.unflatten(inputs)
+        supply = iter(codec.leaf_names())
+        filled = spec.unflatten([trace.input(_aval(x), next(supply)) if is_input(x) else x for x in leaves])
         with live(trace):
             out = f(*filled[: len(args)], **dict(zip(kwargs, filled[len(args) :])))
         outs, out_tree = pytree.flatten(out)
@@ -62,11 +61,15 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
         graph.codec = codec.returning(out_tree)
         gm = GraphModule(trace.constants(), graph)
         if trace.made is not None:
-            del inputs, filled, out, outs
+            del filled, out, outs
             done(trace)
         return gm
 
     return traced
+
+
+def _aval(x):
+    return aval_of(x) if x.__class__ in NUMBERS else as_input(x).aval
 
 
 def _names(f: Callable, count: int) -> list[str]:
@@ -90,9 +93,15 @@ class Lowering(Trace):
         self.lowered: dict[Body, Body] = {}
 
     def bind(self, op, args, params):
-        if any(p.__class__ is Body or p.__class__ is tuple and p and p[0].__class__ is Body for p in params):
-            params = tuple([self.lower(p) if p.__class__ is Body else tuple(map(self.lower, p)) if p.__class__ is tuple else p for p in params])
+        if self.expands(op) is None:
+            params = tuple(map(self.lowered_param, params))
         return super().bind(op, args, params)
+
+    def lowered_param(self, param):
+        """A static parameter with its bodies lowered."""
+        if param.__class__ is Body:
+            return self.lower(param)
+        return tuple(map(self.lower, param)) if param.__class__ is tuple and param and param[0].__class__ is Body else param
 
     def lower(self, body: Body) -> Body:
         """The body with its ops expanded."""
@@ -105,6 +114,9 @@ class Lowering(Trace):
             graph = inner.finish(outs)
             graph.eliminate_dead_code()
             if inner.captures:
-                raise AssertionError(f"{body.label}: a decomposition captured {[x.aval for x in inner.captures]}; they must not close over arrays")
+                seen = [x.aval for x in inner.captures]
+                raise RuntimeError(
+                    f"{body.label}: a decomposition closed over {seen}; inside loops, branches and compiled functions none may"
+                )
             out = self.lowered[body] = intern(graph, body.ins, tuple([aval_of(x) for x in outs]), body.label)
         return out

@@ -9,7 +9,7 @@ from functools import wraps
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval
-from ..core.interpreter import STATE, Interpreter, Traced, leak_error, live
+from ..core.interpreter import STATE, Interpreter, Traced, leak_error, live, user_line
 from ..prims import algebra, shape
 from .arguments import callable_or_raise, done, is_array, label_of
 
@@ -35,7 +35,9 @@ class Vmap(Interpreter):
             else:
                 values.append(x)
                 dims.append(None)
-        before = STATE.current
+        before, line = STATE.current, STATE.line
+        if line is None:
+            STATE.line = user_line()
         try:
             STATE.current = self.parent
             if op.draws is not None and self.randomness == "different" and dims[op.draws] is None:
@@ -53,7 +55,7 @@ class Vmap(Interpreter):
                 return tuple([x if d is None else self.row(x, d) for x, d in zip(out, dim)])
             return out if dim is None else self.row(out, dim)
         finally:
-            STATE.current = before
+            STATE.current, STATE.line = before, line
 
     def row(self, x, dim: int) -> Traced:
         """The value that stands for each row of x along `dim`."""
@@ -223,7 +225,7 @@ def _in_chunks(rows, leaves, dims, size, chunk, out_dims):
     parts = []
     for start in range(0, size, chunk):
         n = min(chunk, size - start)
-        parts.append(rows([x if d is None else shape.narrow(x, d, start, n) for x, d in zip(leaves, dims)], n))
+        parts.append(rows([x if d is None else shape.part(x, d, start, start + n) for x, d in zip(leaves, dims)], n))
     wanted = pytree.broadcast_prefix(out_dims, parts[0], "vmap: out_dims")
     columns = zip(*(pytree.leaves(p) for p in parts))
     joined = [xs[0] if d is None else shape.concatenate(xs, d % xs[0].ndim) for xs, d in zip(columns, wanted)]

@@ -86,6 +86,8 @@ def compile_call(op, args, params, device) -> Executable:
         return out if op.multi else (out,)
 
     avals = [aval_of(x) for x in args if x is not None]
-    donated = op.traits["donated"](*params) if "donated" in op.traits else ()
-    # what has a body is a program, worth compiling well
-    return compile_flat(f, avals, op.name, device=device, donate=donated, checked=True, quick=None if op.cached else _ALWAYS_QUICK)[1]
+    if op.cached:
+        return compile_flat(f, avals, op.name, device=device, checked=True)[1]
+    # what has a body is a program: worth compiling well, and unchecked unless it says otherwise
+    options = op.traits["compile"](*params) if "compile" in op.traits else {}
+    return compile_flat(f, avals, op.name, device=device, quick=_ALWAYS_QUICK, **options)[1]

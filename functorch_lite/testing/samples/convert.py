@@ -30,7 +30,7 @@ def to_bool(rng, dtype):
 
 
 def same_width(*dtypes):
-    return lambda rng, dtype: [Sample(array(rng, s, dtype), dtype=d) for d in dtypes for s in SHAPES]
+    return lambda rng, dtype: [Sample(array(rng, s, dtype), dtype=d, differentiable=False) for d in dtypes for s in SHAPES]
 
 
 def other_width(rng, dtype):

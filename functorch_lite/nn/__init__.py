@@ -1,0 +1,5 @@
+"""Neural networks: `functional` has the ops."""
+
+from . import functional
+
+__all__ = ["functional"]

@@ -1,0 +1,28 @@
+"""Every op of neural networks by name, as PyTorch's torch.nn.functional has them. Names only: the ops live in refs/."""
+
+from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, one_hot, scaled_dot_product_attention
+from ..refs.contract import bilinear, linear
+from ..refs.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
+from ..refs.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    pick,
+    smooth_l1_loss,
+)
+from ..refs.norm import (
+    batch_norm,
+    batch_norm_stats,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    rms_norm,
+    standardize,
+)
+from ..refs.softmax import log_softmax, safe_softmax, softmax, softmin

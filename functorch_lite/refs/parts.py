@@ -1,0 +1,137 @@
+"""Complex numbers: their parts, their making, and their views as pairs of real ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core.array import Array
+from ..core.op import Tensor, composite
+from ..prims import algebra, compare, elementwise, parts, shape, trig
+from .arguments import require, shown
+from .families import alias
+from .promotion import array_of, float_of, promoted
+
+
+@composite(reference=np.real)
+def real(input: Tensor) -> Tensor:
+    """The real part; a real array is returned as it is.
+
+    >>> import functorch_lite as fl
+    >>> fl.real(fl.asarray([1 + 2j])).tolist()
+    [1.0]
+    """
+    x = array_of(input)
+    return parts.real(x) if x.dtype.is_complex else x
+
+
+@composite(reference=np.imag)
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex array; RuntimeError for a real one.
+
+    >>> import functorch_lite as fl
+    >>> fl.imag(fl.asarray([1 + 2j])).tolist()
+    [2.0]
+    """
+    x = array_of(input)
+    require(x.dtype.is_complex, "imag", f"expected a complex dtype, got {x.aval}; a real array has no imaginary part")
+    return parts.imag(x)
+
+
+Array.real = property(lambda self: real(self), doc="The real part; a real array is its own.")
+Array.imag = property(lambda self: imag(self), doc="The imaginary part of a complex array.")
+
+
+@composite(method=True, reference=np.conj)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real array is returned as it is.
+
+    >>> import functorch_lite as fl
+    >>> fl.conj(fl.asarray([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+    return parts.conj_of(array_of(input))
+
+
+conj_physical = resolve_conj = conj
+alias(conj_physical=conj, resolve_conj=conj)
+
+
+@composite(method=True, reference=np.angle)
+def angle(input: Tensor) -> Tensor:
+    """The angle of a complex number to the positive real axis, in radians; of a real one 0 or pi. Its derivative at 0 is 0.
+
+    >>> import functorch_lite as fl
+    >>> fl.angle(fl.asarray([1.0, -1.0])).tolist()[0]
+    0.0
+    """
+    x = float_of(input)
+    if x.dtype.is_complex:
+        return trig.atan2(parts.imag(x), parts.real(x))
+    zero = algebra.zeros(x.aval)
+    flat = compare.select(compare.lt(x, zero), algebra.full_like(x, math.pi), zero)
+    return compare.select(compare.ne(x, x), x, flat)
+
+
+@composite(reference=lambda real, imag: real + 1j * imag)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """The complex number with these parts, of one float dtype, broadcast.
+
+    >>> import functorch_lite as fl
+    >>> fl.complex(fl.asarray([1.0]), fl.asarray([2.0])).tolist()
+    [(1+2j)]
+    """
+    x, y = _two_floats("complex", real, imag)
+    return parts.complex(x, y)
+
+
+@composite(reference=lambda r, angle: r * np.exp(1j * angle))
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """The complex number of this absolute value and angle: abs * (cos(angle) + i sin(angle)), of one float dtype, broadcast.
+
+    >>> import functorch_lite as fl
+    >>> fl.polar(fl.asarray([2.0]), fl.asarray([0.0])).tolist()
+    [(2+0j)]
+    """
+    r, phi = _two_floats("polar", abs, angle)
+    return parts.complex(elementwise.mul(r, trig.cos(phi)), elementwise.mul(r, trig.sin(phi)))
+
+
+def _two_floats(name, x, y):
+    x, y = array_of(x), array_of(y)
+    ok = x.dtype is y.dtype and x.dtype.is_floating_point and x.dtype.itemsize >= 4
+    require(ok, name, f"expected two arrays of dtype float32 or float64, the same for both, got {shown(x, y)}")
+    return promoted(x, y)
+
+
+@composite(reference=lambda x: np.stack([x.real, x.imag], -1))
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex array [...] as a real one [..., 2] of both parts.
+
+    >>> import functorch_lite as fl
+    >>> fl.view_as_real(fl.asarray([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+    x = array_of(input)
+    require(x.dtype.is_complex, "view_as_real", f"expected a complex dtype, got {x.aval}")
+    pair = [shape.reshape(part(x), (*x.shape, 1)) for part in (parts.real, parts.imag)]
+    return shape.concatenate(pair, x.ndim)
+
+
+@composite(reference=lambda x: x[..., 0] + 1j * x[..., 1])
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real array [..., 2] as the complex one [...] whose parts it holds.
+
+    >>> import functorch_lite as fl
+    >>> fl.view_as_complex(fl.asarray([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+    x = array_of(input)
+    ok = x.dtype.is_floating_point and x.ndim > 0 and x.shape[-1] == 2
+    require(ok, "view_as_complex", f"expected a float dtype and a last dimension of size 2, got {x.aval}")
+    last = x.ndim - 1
+    return parts.complex(*[shape.reshape(shape.part(x, last, i, i + 1), x.shape[:-1]) for i in (0, 1)])
+
+
+__all__ = "angle complex conj conj_physical imag polar real resolve_conj view_as_complex view_as_real".split()

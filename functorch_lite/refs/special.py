@@ -1,0 +1,166 @@
+"""Special functions: this module is `fl.special`; those that PyTorch has at its top level too are in `fl`."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+
+import numpy as np
+
+from ..core.op import Tensor, composite
+from ..prims import algebra, bits, compare, elementwise, special, trig
+from .arguments import require
+from .elementwise import exp2, expm1, log1p, logaddexp, round, sigmoid, sinc
+from .families import alias, binary, unary
+from .promotion import array_of, float_of, promoted
+
+
+def _scipy(name):
+    """SciPy's function of this name, imported when it is first called."""
+
+    def reference(*args):
+        import scipy.special
+
+        return getattr(scipy.special, name)(*args)
+
+    return reference
+
+
+erf = unary("erf", special.erf, "fl.erf(fl.asarray([0.0])) -> [0.0]", inexact=True)
+erfc = unary("erfc", special.erfc, "fl.erfc(fl.asarray([0.0])) -> [1.0]", inexact=True)
+erfinv = unary("erfinv", special.erfinv, "fl.erfinv(fl.asarray([0.0])) -> [0.0]", inexact=True)
+lgamma = unary("lgamma", special.lgamma, "fl.lgamma(fl.asarray([1.0])) -> [0.0]", inexact=True)
+digamma = unary("digamma", special.digamma, inexact=True)
+i0 = unary("i0", special.i0, "fl.i0(fl.asarray([0.0])) -> [1.0]", inexact=True)
+igamma = binary("igamma", special.igamma, "fl.igamma(fl.asarray([1.0]), fl.asarray([0.0])) -> [0.0]", inexact=True)
+igammac = binary("igammac", special.igammac, "fl.igammac(fl.asarray([1.0]), fl.asarray([0.0])) -> [1.0]", inexact=True)
+
+_ours = {"namespace": "fl.special", "method": False, "inexact": True}
+erfcx = unary("erfcx", special.erfcx, "fl.special.erfcx(fl.asarray([0.0])) -> [1.0]", **_ours)
+log_ndtr = unary("log_ndtr", special.log_ndtr, **_ours)
+ndtri = unary("ndtri", special.ndtri, "fl.special.ndtri(fl.asarray([0.5])) -> [0.0]", **_ours)
+i0e = unary("i0e", special.i0e, "fl.special.i0e(fl.asarray([0.0])) -> [1.0]", **_ours)
+i1 = unary("i1", special.i1, "fl.special.i1(fl.asarray([0.0])) -> [0.0]", **_ours)
+i1e = unary("i1e", special.i1e, "fl.special.i1e(fl.asarray([0.0])) -> [0.0]", **_ours)
+zeta = binary("zeta", special.zeta, **_ours)
+
+
+@composite(namespace="fl.special", reference=_scipy("betainc"))
+def betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    """The regularized incomplete beta function of x in [0, 1], promoted and broadcast; it can be differentiated in x.
+
+    >>> import functorch_lite as fl
+    >>> fl.special.betainc(fl.asarray([1.0]), 1.0, 0.25).tolist()
+    [0.25]
+    """
+    return special.betainc(*promoted(a, b, x, inexact=True))
+
+
+@composite(reference=lambda n, x: special.polygamma.op.reference(x, n))
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of `digamma`, n a static number; integers become float32.
+
+    >>> import functorch_lite as fl
+    >>> fl.polygamma(0, fl.asarray([1.0])).tolist() == fl.digamma(fl.asarray([1.0])).tolist()
+    True
+    """
+    require(n >= 0, "polygamma", f"n must not be negative, got {n}")
+    return special.polygamma(float_of(input), n)
+
+
+alias(polygamma=lambda self, n: polygamma(n, self))
+
+
+@composite(namespace="fl.special", reference=_scipy("ndtr"))
+def ndtr(input: Tensor) -> Tensor:
+    """The distribution function of the normal distribution: (1 + erf(x / sqrt(2))) / 2, accurate in the left tail.
+
+    >>> import functorch_lite as fl
+    >>> fl.special.ndtr(fl.asarray([0.0])).tolist()
+    [0.5]
+    """
+    return elementwise.scaled(special.erfc(elementwise.scaled(float_of(input), -math.sqrt(0.5))), 0.5)
+
+
+@composite(namespace="fl.special", reference=_scipy("entr"))
+def entr(input: Tensor) -> Tensor:
+    """-x log(x), 0 at 0 and -inf for negative x; integers become float32.
+
+    >>> import functorch_lite as fl
+    >>> fl.special.entr(fl.asarray([0.0, 1.0])).tolist()
+    [0.0, 0.0]
+    """
+    x = float_of(input)
+    zero = algebra.zeros(x.aval)
+    positive = bits.bitwise_not(compare.le(x, zero))
+    safe = compare.select(positive, x, algebra.one_like(x))
+    below = compare.select(compare.lt(x, zero), algebra.full_like(x, float("-inf")), zero)
+    value = elementwise.neg(elementwise.mul(safe, elementwise.log(safe)))
+    return compare.select(positive, value, below)
+
+
+def _weighted_log(name, log, pole, reference, doc, namespace):
+    """x * log(y), and 0 where x is 0 (unless y is NaN); there the logarithm is read only where it is finite."""
+
+    def f(input: Tensor, other: Tensor) -> Tensor:
+        x, y = promoted(input, other, inexact=True)
+        nothing = compare.eq(x, algebra.zeros(x.aval))
+        wild = bits.bitwise_or(compare.le(y, algebra.full_like(y, pole)), compare.eq(y, algebra.full_like(y, float("inf"))))
+        safe = compare.select(bits.bitwise_and(nothing, wild), algebra.full_like(y, pole + 1), y)
+        return elementwise.mul(x, log(safe))
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{doc}, and 0 where input is 0, whatever other (unless NaN); promoted and broadcast, integers become float32."
+    return composite(f, namespace=namespace, method=namespace == "fl", reference=reference)
+
+
+xlogy = _weighted_log("xlogy", elementwise.log, 0, _scipy("xlogy"), "input * log(other)", "fl")
+xlog1py = _weighted_log("xlog1py", elementwise.log1p, -1, _scipy("xlog1py"), "input * log(1 + other)", "fl.special")
+
+
+@composite(method=True, reference=lambda x, eps=None: _scipy("logit")(x if eps is None else np.clip(x, eps, 1 - eps)))
+def logit(input: Tensor, eps: Number = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of `sigmoid`; with ``eps``, x is first moved into [eps, 1 - eps]. Integers become float32.
+
+    >>> import functorch_lite as fl
+    >>> fl.logit(fl.asarray([0.5])).tolist()
+    [0.0]
+    """
+    x = float_of(input)
+    one = algebra.one_like(x)
+    if eps is not None:
+        x = compare.clamp(x, algebra.full_like(x, eps), algebra.full_like(x, 1 - eps))
+    return elementwise.log(elementwise.div(x, elementwise.sub(one, x)))
+
+
+@composite(method=True, reference=lambda x, p: _multigammaln(x, p))
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p; input must be greater than (p - 1) / 2.
+
+    >>> import functorch_lite as fl
+    >>> fl.mvlgamma(fl.asarray([1.0]), 1).tolist()
+    [0.0]
+    """
+    require(p >= 1, "mvlgamma", f"p must be at least 1, got {p}")
+    x = float_of(input)
+    out = algebra.full_like(x, p * (p - 1) / 4 * math.log(math.pi))
+    for j in range(p):
+        out = elementwise.add(out, special.lgamma(elementwise.sub(x, algebra.full_like(x, j / 2))))
+    return out
+
+
+def _multigammaln(x, p):
+    return p * (p - 1) / 4 * math.log(math.pi) + sum(_scipy("gammaln")(x - j / 2) for j in range(p))
+
+
+gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
+gammainc, gammaincc = igamma, igammac
+expit, logsumexp_of_two = sigmoid, logaddexp
+_ = array_of, trig
+del logsumexp_of_two
+__all__ = "digamma erf erfc erfinv i0 igamma igammac lgamma logit mvlgamma polygamma xlogy".split()
+SPECIAL = (  # the public names of fl.special
+    "betainc digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr logit multigammaln ndtr "
+    "ndtri polygamma psi round sinc xlog1py xlogy zeta"
+).split()
+_ = exp2, expm1, log1p, round, sinc

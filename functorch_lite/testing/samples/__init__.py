@@ -1,0 +1,1 @@
+"""Rows of the op table, a module a family; `load_table` finds every module here."""

@@ -1,0 +1,18 @@
+"""What the suite reports at its end: the cells of the op table, summed over all workers."""
+
+import json
+
+from functorch_lite.testing import Counts
+
+
+def pytest_terminal_summary(terminalreporter):
+    total, found = Counts(), False
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "cells" and getattr(report, "when", "") == "call":
+                    total.add(Counts.from_json(json.loads(value)))
+                    found = True
+    if found:
+        terminalreporter.section("the op table")
+        terminalreporter.write_line(total.report())

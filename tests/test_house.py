@@ -1,0 +1,184 @@
+"""The house: imports run one way, one op in one place, small files, transforms that know no op."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import functorch_lite
+from functorch_lite import errors
+from functorch_lite.core.op import REGISTRY, Op
+
+HOME = Path(functorch_lite.__file__).parent
+FILES = sorted(HOME.rglob("*.py"))
+
+# What each room may import. A room that is not named here may not exist without a line here.
+FOUNDATION = {"errors"}
+ROOMS = {
+    "errors": set(),
+    "tree": {"core"},
+    "core": FOUNDATION,
+    "fx": FOUNDATION | {"core"},
+    "prims": FOUNDATION | {"core"},
+    "refs": FOUNDATION | {"core", "prims"},
+    "decomp": FOUNDATION | {"core", "fx", "prims", "refs"},
+    "transforms": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "tree"},
+    "xla": FOUNDATION | {"core", "fx", "transforms"},
+    "debug": FOUNDATION | {"core", "fx", "prims", "refs", "transforms", "xla"},
+    "random": FOUNDATION | {"core", "prims", "refs"},
+    "nn": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random"},
+    "optim": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn"},
+    "utils": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn", "optim", "random"},
+    "torch": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim", "utils"},
+    "testing": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim"},
+}
+MAY_IMPORT_JAX = ("prims/", "xla/", "core/array.py", "transforms/interop.py", "testing/samples/")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(HOME).parts[0].removesuffix(".py")
+
+
+def imports(path: Path):
+    """(line, absolute module, names) of every import in a file, however deep it stands."""
+    package = ["functorch_lite", *path.relative_to(HOME).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                yield node.lineno, a.name, []
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            yield node.lineno, ".".join([*base, *([node.module] if node.module else [])]), [a.name for a in node.names]
+
+
+def rooms_imported(path: Path):
+    for line, module, names in imports(path):
+        parts = module.split(".")
+        if parts[0] != "functorch_lite":
+            continue
+        if len(parts) > 1:
+            yield line, parts[1]
+        else:
+            for name in names:  # from .. import x: a room, or a public name, which only the outermost rooms may take
+                yield line, name
+
+
+@pytest.mark.parametrize(
+    "path", [f for f in FILES if f.parent != HOME or f.name not in ("__init__.py", "__main__.py")], ids=lambda f: str(f.relative_to(HOME))
+)
+def test_imports_run_one_way(path):
+    room = room_of(path)
+    assert room in ROOMS, f"{room} is no room of the house: say in ROOMS what it may import"
+    wrong = [f"line {line}: {to}" for line, to in rooms_imported(path) if to != room and to not in ROOMS[room]]
+    assert not wrong, f"{room} may import {sorted(ROOMS[room])}, but {path.relative_to(HOME)} imports {', '.join(wrong)}"
+
+
+def test_nobody_imports_testing_or_torch():
+    seen = [
+        f"{f.relative_to(HOME)}:{line}" for f in FILES for line, to in rooms_imported(f) if to in ("testing", "torch") and room_of(f) != to
+    ]
+    assert not seen, f"testing and torch are for users only: {seen}"
+
+
+def test_few_files_import_jax():
+    seen = []
+    for path in FILES:
+        where = path.relative_to(HOME).as_posix()
+        if not where.startswith(MAY_IMPORT_JAX):
+            seen += [f"{where}:{line}" for line, module, _ in imports(path) if module.split(".")[0] == "jax"]
+    assert not seen, f"only {', '.join(MAY_IMPORT_JAX)} may import jax: {seen}"
+
+
+def test_the_library_does_its_own_transforming():
+    """jax serves to lower and to run: its numpy, its derivatives and its vmap are never used."""
+    banned = ("jax.numpy", "jax.scipy", "jax.nn", "jax.experimental", "jax.custom_derivatives", "jax.interpreters")
+    uses = re.compile(
+        r"\bjax\.(grad|vjp|jvp|vmap|linearize|jacfwd|jacrev|hessian|make_jaxpr|custom_jvp|custom_vjp|checkpoint|numpy|scipy|nn)\b"
+    )
+    seen = []
+    for path in FILES:
+        where = path.relative_to(HOME).as_posix()
+        if where == "transforms/interop.py":  # gives a pure jax function to jax's own transforms
+            continue
+        seen += [f"{where}:{line} {module}" for line, module, _ in imports(path) if module.startswith(banned)]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and uses.fullmatch(ast.unparse(node)):
+                seen.append(f"{where}:{node.lineno} {ast.unparse(node)}")
+    assert not seen, seen
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda f: str(f.relative_to(HOME)))
+def test_files_are_small(path):
+    assert len(path.read_text().splitlines()) <= 650, f"{path.relative_to(HOME)} is too long to be read at once: split it by topic"
+
+
+def test_no_op_is_declared_twice():
+    def again(like: Op):
+        return Op(like.namespace, like.name, like.signature, impl=like.impl, meta=like.meta)
+
+    some = REGISTRY["prims.add"]
+    with pytest.raises(ValueError, match=r"prims\.add is declared twice: in .*elementwise\.py"):
+        again(some)
+    assert REGISTRY["prims.add"] is some
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """Ids of the strings that stand as statements: they are words, not program."""
+    return {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
+
+
+@pytest.mark.parametrize("path", sorted((HOME / "transforms").glob("*.py")), ids=lambda f: f.name)
+def test_transforms_name_no_op(path):
+    """A transform asks an op for its rule; it does not know any op by name. Names of the transforms' own functions are no op names."""
+    tree = ast.parse(path.read_text())
+    own = {
+        n.name
+        for f in (HOME / "transforms").glob("*.py")
+        for n in ast.walk(ast.parse(f.read_text()))
+        if isinstance(n, ast.FunctionDef | ast.ClassDef)
+    }
+    ops = [op for op in REGISTRY.values() if not op.file.startswith("transforms/")]  # those with programs of its own are declared there
+    names = {op.name for op in ops} | {op.qualname for op in ops}
+    words = docstrings(tree)
+    seen = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names - own and id(node) not in words:
+            seen.append(f"line {node.lineno}: {node.value!r}")
+    assert not seen, f"{path.name} names ops: {seen}"
+
+
+def test_no_module_shares_a_public_functions_name():
+    modules = {f.stem for f in HOME.glob("*.py")} | {d.name for d in HOME.iterdir() if d.is_dir()}
+    public = {name for name in vars(functorch_lite) if not name.startswith("_") and callable(getattr(functorch_lite, name))}
+    assert not modules & public, f"fl.{sorted(modules & public)} would be a module and a function"
+    shadowed = []
+    for package in ("transforms", "refs", "prims", "fx", "core", "testing"):
+        inside = {f.stem for f in (HOME / package).glob("*.py")} - {"__init__"}
+        init = HOME / package / "__init__.py"
+        for _, module, names in imports(init) if init.exists() else ():
+            for name in names:
+                if name in inside and module.endswith(f".{name}"):
+                    shadowed.append(f"{package}.{name}")
+    assert not shadowed, f"a function hides the module of its name: {shadowed}"
+
+
+def exceptions():
+    return [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, Exception) and c.__module__ == errors.__name__]
+
+
+@pytest.mark.parametrize("error", exceptions(), ids=lambda c: c.__name__)
+def test_every_exception_says_cause_example_and_fix(error):
+    doc = error.__doc__ or ""
+    assert doc.strip().splitlines()[0].strip().endswith((".", ")", "::")), f"{error.__name__}: the first line says the cause, in a sentence"
+    assert ">>>" in doc or "::" in doc, f"{error.__name__}: the docstring needs a small example"
+    assert "**Fix**" in doc, f"{error.__name__}: the docstring says the way out: **Fix**: ..."
+
+
+def test_every_function_of_the_house_is_documented():
+    missing = [
+        name
+        for name in functorch_lite.__dict__
+        if not name.startswith("_") and callable(f := getattr(functorch_lite, name)) and not f.__doc__
+    ]
+    assert not missing, f"public names without a docstring: {missing}"
