@@ -2,6 +2,7 @@
 
 from . import prims, tree
 from .core.array import Array, asarray
+from .core.cell import Cell
 from .core.dtype import (
     bfloat16,
     complex64,
@@ -22,12 +23,13 @@ from .core.dtype import bool_ as bool
 from .core.interpreter import checking_leaks
 from .core.struct import field, replace, struct
 from .core.surgery import combine, filter, partition, tree_at
-from .refs.elementwise import *  # noqa: F403
+from .refs import *
 from .transforms.associative import associative_scan
 from .transforms.callback import pure_callback
 from .transforms.checkpoint import checkpoint
 from .transforms.control_flow import cond, fori_loop, map, scan, switch, while_loop
 from .transforms.custom import custom_jvp, custom_vjp, custom_vmap
+from .transforms.functionalize import functionalize
 from .transforms.grad import grad, grad_and_value, value_and_grad, vjp
 from .transforms.interop import from_jax, to_jax
 from .transforms.jacobian import hessian, hvp, jacfwd, jacrev
@@ -38,6 +40,6 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, xla  # isort: skip  # installs the bottom of the stack
+from . import debug, random, xla  # isort: skip  # installs the bottom of the stack
 
 tensor = asarray

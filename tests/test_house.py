@@ -21,7 +21,7 @@ ROOMS = {
     "core": FOUNDATION,
     "fx": FOUNDATION | {"core"},
     "prims": FOUNDATION | {"core"},
-    "refs": FOUNDATION | {"core", "prims"},
+    "refs": FOUNDATION | {"core", "fx", "prims"},
     "decomp": FOUNDATION | {"core", "fx", "prims", "refs"},
     "transforms": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "tree"},
     "xla": FOUNDATION | {"core", "fx", "transforms"},

@@ -41,7 +41,7 @@ class Array:
         buffer = self._buffer
         if buffer.is_deleted():
             raise DonatedBufferError(
-                f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call instead, "
+                f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call, "
                 "or do not donate this argument"
             )
         return buffer
@@ -130,7 +130,9 @@ class Array:
     def item(self) -> bool | int | float | complex:
         """The only element as a Python number."""
         if self.aval.size != 1:
-            raise RuntimeError(f"item: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first")
+            raise RuntimeError(
+                f"item: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first"
+            )
         return np.asarray(self.concrete("the number").buffer).item()
 
     def tolist(self):
@@ -166,7 +168,9 @@ class Array:
 
     def _number(self, what: str):
         if self.aval.size != 1:
-            raise RuntimeError(f"{what}: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first")
+            raise RuntimeError(
+                f"{what}: an Array with {self.aval.size} elements cannot be converted to a number, got {self.aval}; index it first"
+            )
         out = np.asarray(self.concrete(what).buffer).item()
         if what != "complex()" and out.__class__ is complex:
             if out.imag:
@@ -194,7 +198,9 @@ class Array:
         if not self.aval.shape and self.__class__ is Array or spec and self.aval.size == 1:
             return format(self.item(), spec)
         if spec:
-            raise TypeError(f"unsupported format string {spec!r} for a {self.aval} Array: only one with a single element has a number to format")
+            raise TypeError(
+                f"unsupported format string {spec!r} for a {self.aval} Array: only one with a single element has a number to format"
+            )
         return repr(self)
 
     # ------------------------------------------------------------------------------------- to other libraries, copies

@@ -127,7 +127,7 @@ class Op:
     def infer(self, args: tuple, params: tuple):
         """The Aval (or tuple of Avals) of the result; raises what the user should see for a bad call."""
         if not self.cached:
-            return self.meta(*map(aval_of, args), *params)
+            return self.meta(*map(aval_of, args), *params) if self.meta is not None else self._infer_by_decomposition(args, params)
         if self.impl is not None:
             key = (*[x.aval for x in args], static_key(params) if self.keyed else params)
         else:

@@ -12,6 +12,30 @@ from ..core.interpreter import Abstract, Interpreter, Traced, use
 from ..core.op import Op
 from ..core.statics import static_key
 
+INFIX = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "**",
+    operator.matmul: "@",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+}
+PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
+PYTHON = frozenset([*INFIX, *PREFIX, operator.getitem, getattr, abs])  # what Python itself calls on values
+
 
 def op_of(target) -> Op | None:
     """The op that a call target stands for: an Op, or the function that calls one; None for any other function."""
@@ -61,7 +85,7 @@ class _Catch(Interpreter):
 def read(function, args, kwargs, is_node) -> tuple[Any, tuple, tuple]:
     """(target, args, params) of a call as a graph holds it: op calls as their binder reads them, with nodes for arrays;
     a call of another function as the leaves of its arguments and their structure."""
-    op = op_of(function)
+    op = None if isinstance(function, str) else op_of(function)
     if op is None:
         leaves, spec = pytree.flatten((tuple(args), dict(kwargs)))
         flat = not kwargs and all(x is y for x, y in zip(leaves, args)) and len(leaves) == len(args)
@@ -77,10 +101,11 @@ def read(function, args, kwargs, is_node) -> tuple[Any, tuple, tuple]:
 
 
 def call_python(target, values, params):
-    """Calls a function that is no op: `values` are the leaves of its arguments, params their structure if it is not flat."""
-    if not params:
-        return target(*values)
-    args, kwargs = params[0].unflatten(values)
+    """Calls a function that is no op, or the method of that name of the first argument: `values` are the leaves of its arguments,
+    params their structure if it is not flat."""
+    args, kwargs = params[0].unflatten(values) if params else (values, {})
+    if isinstance(target, str):
+        return getattr(args[0], target)(*args[1:], **kwargs)
     return target(*args, **kwargs)
 
 
@@ -116,4 +141,4 @@ def show_target(target) -> str:
     return f"{module.lstrip('_')}.{name}" if module and module != "builtins" else name
 
 
-__all__ = ["call_python", "op_of", "read", "result_aval", "same", "show_target", "spell"]
+__all__ = ["INFIX", "PREFIX", "PYTHON", "call_python", "op_of", "read", "result_aval", "same", "show_target", "spell"]

@@ -16,6 +16,7 @@ from .calls import call_python, op_of, read, result_aval, show_target
 from .codec import Codec
 from .node import Node, show_aval
 
+_KINDS = ("placeholder", "get_attr", "call_function", "call_method", "output")
 _RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "fl", "prims", "self"])
 
 
@@ -89,6 +90,11 @@ class Graph:
         """A call of an op's function (`fl.softmax`) or of any Python function, with nodes in the places of arrays."""
         target, args, params = read(function, args, kwargs or {}, _is_node)
         return self.create_node("call_function", target, args, params, result_aval(target, args, params), name)
+
+    def call_method(self, method: str, args: tuple, kwargs: dict | None = None, name: str | None = None) -> Node:
+        """A call of the method of that name of the first argument."""
+        target, args, params = read(method, args, kwargs or {}, _is_node)
+        return self.create_node("call_method", target, args, params, None, name)
 
     def output(self, values: Any) -> Node:
         """Ends the graph with its results: a tuple of nodes and numbers, or another pytree of them."""
@@ -188,9 +194,11 @@ class Graph:
         """
         needed: set = set()
         dead: set[Node] = set()
-        for node in reversed(self.nodes):
+        for node in list.__reversed__(self.nodes):
             if node in needed or node.is_impure():
-                needed.update([a for a in node._args if a.__class__ is Node])
+                for a in node._args:
+                    if a.__class__ is Node:
+                        needed.add(a)
             else:
                 dead.add(node)
         if dead:
@@ -284,8 +292,8 @@ class Graph:
             where = f"node {i} ({node.name}, {node.op}[target={show_target(node._target)}])"
             if node.graph is not self:
                 raise RuntimeError(f"{where} belongs to another graph")
-            if node.op not in ("placeholder", "get_attr", "call_function", "output"):
-                raise RuntimeError(f"{where} has an unknown op; there are 'placeholder', 'get_attr', 'call_function' and 'output'")
+            if node.op not in _KINDS:
+                raise RuntimeError(f"{where} has an unknown op; there are {', '.join(_KINDS)}")
             for a in node._args:
                 if a.__class__ is Node and a not in seen:
                     raise RuntimeError(
@@ -321,7 +329,7 @@ class Graph:
         """The nodes as a table: kind, name, target, args, kwargs, shape and dtype."""
         rows = [("opcode", "name", "target", "args", "kwargs", "aval")]
         for n in self.nodes:
-            call = n.op == "call_function"
+            call = n.op.startswith("call_")
             args = n.format_args(lambda n: n.name) if n._args else "()"
             rows.append(
                 (n.op, n.name, show_target(n._target), args, str(n.kwargs if call else {}), show_aval(n.aval) if n.op != "output" else "")
@@ -439,7 +447,7 @@ def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = ()) -> list:
     last = last_uses(graph)
     for node in list.__iter__(graph.nodes):
         kind = node.op
-        if kind == "call_function":
+        if kind == "call_function" or kind == "call_method":
             target, args = node._target, node._args
             if target.__class__ is Op:
                 env[node] = target.bind(*[env[a] if a.__class__ is Node else a for a in args], params=node.params)
@@ -464,7 +472,7 @@ def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     for node in list.__reversed__(graph.nodes):
         done = list(dict.fromkeys([a for a in node._args if a.__class__ is Node and a not in seen]))
         seen.update(done)
-        if node.op == "call_function" and node not in seen:
+        if node not in seen and node.op.startswith("call_"):
             seen.add(node)
             done.append(node)  # nothing uses it
         if done:

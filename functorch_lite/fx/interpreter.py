@@ -10,7 +10,7 @@ from ..core import pytree
 from ..core.array import Array
 from ..core.interpreter import STATE, live
 from ..core.op import Op
-from .calls import op_of, spell
+from .calls import PYTHON, op_of, spell
 from .graph import Graph, Node, last_uses
 from .graph_module import GraphModule
 from .symbolic import Symbolic
@@ -19,7 +19,8 @@ from .symbolic import Symbolic
 class Interpreter:
     """Runs a GraphModule node by node. Override a method to change what a kind of node does.
 
-    `run_node` goes to the method of the node's kind: ``placeholder``, ``get_attr``, ``call_function`` and ``output``, each
+    `run_node` goes to the method of the node's kind: ``placeholder``, ``get_attr``, ``call_function``,
+    ``call_method`` and ``output``, each
     with (target, args, kwargs), where args and kwargs are values as the source of the call would give them, and the target
     of an op call is the op's function. A value is freed after its last use.
 
@@ -69,7 +70,7 @@ class Interpreter:
         if node.target.__class__ is Op:
             positional, keywords = spell(node.target, values, node.params)
             return tuple(positional), keywords
-        if node.op == "call_function" and node.params:
+        if node.params:
             return node.params[0].unflatten(values)
         return tuple(values), {}
 
@@ -89,6 +90,9 @@ class Interpreter:
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
         return target(*args, **kwargs)
+
+    def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:
+        return getattr(args[0], target)(*args[1:], **kwargs)
 
     def output(self, target: str, args: tuple, kwargs: dict) -> Any:
         return args
@@ -135,6 +139,6 @@ class Transformer(Interpreter):
         return value
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
-        if target is operator.getitem or op_of(target) is not None:
+        if op_of(target) is not None or target in PYTHON:
             return super().call_function(target, args, kwargs)
         return self._recorder.leaf(target, args, kwargs, multi=any(u.target is operator.getitem for u in self._node.users))

@@ -14,8 +14,8 @@ from .calls import op_of, read, show_target, spell
 class Node:
     """One step of a graph.
 
-    ``op`` is its kind ('placeholder', 'get_attr', 'call_function', 'output'); ``target`` the op it calls (an `Op`, or any
-    Python function), or a name; ``args`` its array arguments in a flat tuple (nodes, numbers or None), ``params`` its static
+    ``op`` is its kind ('placeholder', 'get_attr', 'call_function', 'call_method', 'output'); ``target`` the op it calls (an
+    `Op`, or any Python function), or a name; ``args`` its array arguments in a flat tuple (nodes, numbers or None), ``params`` its static
     ones; ``aval`` the shape and dtype of its result (a tuple of them for an op with several outputs, None where nothing is
     known). ``kwargs`` shows params by name. For a Python function args are the leaves of its arguments.
     """
@@ -105,9 +105,9 @@ class Node:
 
     def is_impure(self) -> bool:
         """Whether it must stay even if nothing uses its result."""
-        if self.op != "call_function":
-            return self.op != "get_attr"
-        return self._target.__class__ is Op and self._target.effect
+        if self.op == "call_function":
+            return self._target.__class__ is Op and self._target.effect
+        return self.op in ("placeholder", "output")
 
     def __repr__(self) -> str:
         return self.name if self.graph is not None else f"<erased {self._name or show_target(self._target)}>"
@@ -170,7 +170,7 @@ class Node:
             return f"return {_results(self._args)}"
         kind = "" if self.aval is None else f" : {show_aval(self.aval)}"
         head = f"%{self.name}{kind} [num_users={len(self.users)}] = {self.op}[target={show_target(self._target)}]"
-        if self.op != "call_function":
+        if not self.op.startswith("call_"):
             return head
         return f"{head}(args = {self.format_args(lambda n: '%' + n.name)}, kwargs = {_mapping(self.kwargs)})"
 

@@ -14,7 +14,7 @@ import attrs
 
 from ..core.dtype import DType
 from ..core.op import REGISTRY, Op
-from .calls import spell
+from .calls import INFIX, PREFIX, spell
 from .node import Node, show_aval
 
 
@@ -72,7 +72,8 @@ def readable(graph, class_name: str) -> str:
 
 def _must_be_an_array(placeholder: Node) -> bool:
     """Whether an input that may be a Python number goes to an op that takes Arrays only."""
-    return getattr(placeholder.aval, "weak", False) and any(u.target.__class__ is Op and u.target.impl is not None for u in placeholder.users)
+    users = placeholder.users if getattr(placeholder.aval, "weak", False) else ()
+    return any(u.target.__class__ is Op and u.target.impl is not None for u in users)
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -115,8 +116,8 @@ class _Writer:
         head = ", ".join([self.root, *parameters] if method else parameters)
         last_line = None
         for node in graph.nodes:
-            if node.op in ("call_function", "get_attr", "output"):
-                if self.verbose and node.op == "call_function" and node.line is not None and node.stack_trace != last_line:
+            if node.op != "placeholder":
+                if self.verbose and node.op.startswith("call_") and node.line is not None and node.stack_trace != last_line:
                     last_line = node.stack_trace
                     lines.append(f"# {last_line}")
                 lines.append(self.statement(node, codec))
@@ -164,11 +165,36 @@ class _Writer:
             head = target.qualname
         else:
             positional, keywords = node.params[0].unflatten(args) if node.params else (args, {})
-            if target is operator.getitem:
-                return f"{self.value(positional[0])}[{self.value(positional[1])}]"
-            head = self.callee(target)
+            if not keywords and (text := self.as_python(target, positional)) is not None:
+                return text
+            if node.op == "call_method":
+                head, positional = f"{self.value(positional[0])}.{target}", positional[1:]
+            else:
+                head = self.callee(target)
         texts = [self.value(x) for x in positional] + [f"{k}={self.value(v)}" for k, v in keywords.items()]
         return f"{head}({', '.join(texts)})"
+
+    def as_python(self, target, args) -> str | None:
+        """What Python has a sign for: x ** 2, x[0], x.T."""
+        texts = [f"({text})" if (text := self.value(x)).startswith("-") else text for x in args]
+        if target in INFIX and len(args) == 2:
+            return f"{texts[0]} {INFIX[target]} {texts[1]}"
+        if target in PREFIX and len(args) == 1:
+            return PREFIX[target] + texts[0]
+        if target is operator.getitem:
+            return f"{texts[0]}[{self.subscript(args[1])}]"
+        if target is getattr and len(args) == 2 and args[1].isidentifier():
+            return f"{texts[0]}.{args[1]}"
+        return None
+
+    def subscript(self, index) -> str:
+        """An index as it stands between brackets."""
+        if index.__class__ is tuple and index:
+            return ", ".join(map(self.subscript, index)) + ("," if len(index) == 1 else "")
+        if index.__class__ is not slice:
+            return self.value(index)
+        start, stop, step = ("" if i is None else self.value(i) for i in (index.start, index.stop, index.step))
+        return f"{start}:{stop}" + (f":{step}" if step else "")
 
     def callee(self, target) -> str:
         """A Python function by its module and name where that finds it, else an attribute."""

@@ -31,7 +31,7 @@ class Recorder(Interpreter):
         """The node that stands for a value from outside; the same for the same value."""
         node = self._captured.get(id(x))
         if node is None:
-            if x.__class__ is Traced and not x.owner.alive:
+            if isinstance(x, Traced) and not x.owner.alive:
                 raise leak_error(x)
             node = self._captured[id(x)] = Node(self.graph, "get_attr", name or f"_constant{len(self.captures)}", (), (), x.aval)
             self.captures.append(x)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 import operator
-import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
@@ -13,65 +11,14 @@ from typing import Any
 from ..core import pytree
 from ..core.aval import Aval
 from ..core.dtype import NUMBERS
-from ..core.interpreter import STATE, Traced, live, name_of, show_line, user_line
+from ..core.interpreter import STATE, Traced, leak_error, live, name_of, show_line, user_line
 from ..errors import ConcretizationError, TraceError
 from .calls import read
 from .codec import Codec, is_input
 from .graph_module import GraphModule
 from .node import Node
+from .proxy import Proxy, Several, Unknown, cover
 from .record import Recorder
-
-
-class Unknown:
-    """The aval of a value whose shape and dtype are not known; asking for them raises TraceError."""
-
-    __slots__ = ("label", "line")
-    weak = False
-
-    def __init__(self, label: str, line):
-        self.label, self.line = label, line
-
-    def __repr__(self) -> str:
-        return "?"
-
-
-def _asked(what: str):
-    def ask(self):
-        raise TraceError(
-            f"{what} of a value inside {self.label} was asked for, made at {show_line(self.line)}: tracing without example inputs knows no "
-            "shapes and dtypes. Trace with them: fl.make_fx(f)(*example_inputs), or keep this part one call with fl.fx.wrap"
-        )
-
-    return property(ask)
-
-
-for _name, _what in {"shape": "the shape", "dtype": "the dtype", "ndim": "the number of dimensions", "size": "the size"}.items():
-    setattr(Unknown, _name, _asked(_what))
-
-
-class Several:
-    """The results of an op with several outputs whose number is not known: index it, or unpack it into as many names."""
-
-    __slots__ = ("owner", "value", "line")
-
-    def __init__(self, owner: Symbolic, value, line):
-        self.owner, self.value, self.line = owner, value, line
-
-    def __getitem__(self, index: int) -> Traced:
-        return self.owner.item(self.value, operator.index(index), self.line)
-
-    def __iter__(self):
-        frame = sys._getframe(1)
-        for step in dis.get_instructions(frame.f_code):
-            if step.offset == frame.f_lasti and step.opname == "UNPACK_SEQUENCE":
-                return iter([self[i] for i in range(step.argval)])
-        raise TraceError(
-            f"{self.owner.label}: how many results {self.value._target!r} has, called at {show_line(self.line)}, is not known: "
-            "index them (out[0]), unpack them (a, b = out), or trace with example inputs: fl.make_fx(f)(*example_inputs)"
-        )
-
-    def __repr__(self) -> str:
-        return f"Several({self.value._target!r}, {self.owner.label})"
 
 
 class Symbolic(Recorder):
@@ -92,7 +39,7 @@ class Symbolic(Recorder):
         return tuple([self.item(node, i, line) for i in range(len(op.returns._fields if out is None else out))])
 
     def value(self, node, aval, line) -> Traced:
-        return Traced(self, Unknown(self.label, line) if aval is None else aval, node, None, line)
+        return Proxy(self, Unknown(self, line), node, None, line) if aval is None else Traced(self, aval, node, None, line)
 
     def item(self, node, i: int, line) -> Traced:
         """One of several results."""
@@ -100,24 +47,35 @@ class Symbolic(Recorder):
         return self.value(self.graph.append("call_function", operator.getitem, (node, i), (), aval, line), aval, line)
 
     def place(self, x):
-        return x.value if x.__class__ is Several and x.owner is self else super().place(x)
+        return x.value if x.__class__ in (Proxy, Several) and x.owner is self else super().place(x)
 
     def input(self, aval, name: str = "x") -> Traced:
         line = user_line()
         return self.value(self.graph.append("placeholder", name, (), (), aval, line), aval, line)
 
-    def leaf(self, function: Callable, args, kwargs, multi: bool):
-        """A call of a Python function as one node."""
+    def leaf(self, function: Callable | str, args, kwargs, multi: bool = False):
+        """A call of a Python function, or of a method by its name, as one node."""
         line = user_line()
         mapped = pytree.map(self.place, (tuple(args), dict(kwargs)))
         target, places, params = read(function, *mapped, lambda x: isinstance(x, Node))
-        node = self.graph.append("call_function", target, places, params, None, line)
+        node = self.graph.append("call_method" if isinstance(function, str) else "call_function", target, places, params, None, line)
         return Several(self, node, line) if multi else self.value(node, None, line)
 
-    def concrete(self, x: Traced, what: str):
+    def attempt(self, f: Callable, whole: Callable):
+        """f(), or whole() where f asks for a shape; what f has recorded until then is forgotten."""
+        count = len(self.graph.nodes)
+        try:
+            return f()
+        except TraceError:
+            if STATE.current is not self or not self.alive:
+                raise
+            del self.graph.nodes[count:]
+            return whole()
+
+    def no_data(self, x: Traced, what: str) -> Exception:
         if not self.alive:
-            raise self.no_data(x, what)
-        raise ConcretizationError(
+            return leak_error(x)
+        return ConcretizationError(
             f"{what} of a value inside {self.label} was asked for, made at {show_line(x.line)}: tracing without inputs knows no data. "
             "Choose with fl.where or fl.cond instead of `if`, or fix the argument: symbolic_trace(f, concrete_args={'name': value})"
         )
@@ -156,6 +114,7 @@ def symbolic_trace(f: Callable, concrete_args: dict[str, Any] | None = None) -> 
     if not callable(f):
         raise TypeError(f"symbolic_trace: expected a function, got {pytree.describe(f)}")
     label = f"symbolic_trace({name_of(f)})"
+    cover()
     names, values, defaults = _parameters(f, dict(concrete_args or {}), label)
     leaves = pytree.leaves(values)
     codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if x is not PH}, defaults)
@@ -218,7 +177,7 @@ def wrap(f: Callable, *, multi: bool = False) -> Callable:
 
     def leaf(*args, **kwargs):
         for x in pytree.leaves((args, kwargs)):
-            owner = x.owner if x.__class__ in (Traced, Several) else None
+            owner = x.owner if x.__class__ in (Traced, Proxy, Several) else None
             if owner.__class__ is Symbolic and owner is STATE.current:
                 return owner.leaf(f, args, kwargs, multi)
         return f(*args, **kwargs)

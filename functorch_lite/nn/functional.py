@@ -1,8 +1,33 @@
 """Every op of neural networks by name, as PyTorch's torch.nn.functional has them. Names only: the ops live in refs/."""
 
+from ..refs.activation import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    swish,
+    tanhshrink,
+    threshold,
+)
 from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, one_hot, scaled_dot_product_attention
 from ..refs.contract import bilinear, linear
 from ..refs.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
+from ..refs.elementwise import sigmoid, tanh
 from ..refs.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -24,5 +49,22 @@ from ..refs.norm import (
     local_response_norm,
     rms_norm,
     standardize,
+)
+from ..refs.pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
 )
 from ..refs.softmax import log_softmax, safe_softmax, softmax, softmin

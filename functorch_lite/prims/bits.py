@@ -21,7 +21,7 @@ def _shift_reference(shift, overflow):
 
     def reference(x, y):
         ok = (y >= 0) & (y < _width(x))
-        return np.where(ok, shift(x, np.where(ok, y, 0)), overflow(x)).astype(x.dtype)
+        return np.where(ok, shift(x, np.where(ok, y, 0)).astype(x.dtype), overflow(x)).astype(x.dtype)
 
     return reference
 
@@ -54,7 +54,7 @@ shift_right_arithmetic = _bitwise(
     "shift_right_arithmetic",
     2,
     lax.shift_right_arithmetic,
-    _shift_reference(np.right_shift, lambda x: np.where(x < 0, -1, 0)),
+    _shift_reference(np.right_shift, lambda x: np.where(x < 0, -1, 0).astype(x.dtype)),
     "The bits of x moved down by y; copies of the sign come in.",
 )
 shift_right_logical = _bitwise(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import attrs
 import jax
 import numpy as np
+from jax import lax
 
 from ..core.aval import aval
+from ..core.dtype import as_dtype
 from . import algebra
 from .families import prim
 
@@ -24,21 +26,65 @@ class Rows:
         return tuple([np.stack(column) for column in zip(*outs)])
 
 
+# jax hands 64-bit data to host functions in 32 bits unless its global setting says otherwise. That setting is the user's, so
+# 64-bit arrays cross the border as pairs of uint32, complex ones as the pairs of their two parts.
+
+
+def _wide(dtype) -> bool:
+    return np.dtype(dtype).itemsize >= 8 and np.dtype(dtype) != np.complex64
+
+
+def _pack(x):
+    """A jax value as one that keeps its bits on the way."""
+    if not _wide(x.dtype):
+        return x
+    if np.issubdtype(x.dtype, np.complexfloating):
+        parts = [lax.bitcast_convert_type(part(x), np.uint32) for part in (lax.real, lax.imag)]
+        return lax.concatenate(parts, x.ndim)
+    return lax.bitcast_convert_type(x, np.uint32)
+
+
+def _unpack(x, dtype):
+    """The jax value that was packed on the host."""
+    if not _wide(dtype):
+        return x
+    if np.issubdtype(dtype, np.complexfloating):
+        return lax.complex(*[lax.bitcast_convert_type(lax.slice_in_dim(x, i, i + 2, axis=x.ndim - 1), np.float64) for i in (0, 2)])
+    return lax.bitcast_convert_type(x, dtype)
+
+
+def _host_unpack(x, a):
+    x = np.ascontiguousarray(x)
+    return x.view(a.dtype.dtype)[..., 0] if _wide(a.dtype.dtype) else x
+
+
+def _host_pack(x, a):
+    x = np.asarray(x, a.dtype.dtype)
+    return np.ascontiguousarray(x)[..., None].view(np.uint32) if _wide(a.dtype.dtype) else x
+
+
+def _packed_spec(a):
+    width = (a.dtype.itemsize // 4,) if _wide(a.dtype.dtype) else ()
+    return jax.ShapeDtypeStruct((*a.shape, *width), np.uint32 if width else a.dtype.dtype)
+
+
+def _avals(args):
+    return tuple([aval(x.shape, as_dtype(x.dtype)) for x in args])
+
+
 def _call_impl(*rest):
     *args, function, outs, vectorized = rest
-    specs = tuple([jax.ShapeDtypeStruct(a.shape, a.dtype.dtype) for a in outs])
-    return jax.pure_callback(_checked(function, outs), specs, *args)
+    ins = _avals(args)
 
-
-def _checked(function, outs):
-    def call(*args):
-        got = tuple([np.asarray(x) for x in function(*map(np.asarray, args))])
+    def call(*packed):
+        got = tuple([np.asarray(x) for x in function(*map(_host_unpack, packed, ins))])
         for x, a in zip(got, outs):
             if x.shape != a.shape:
                 raise ValueError(f"pure_callback: {function!r} was declared to return {a}, it returned shape {list(x.shape)}")
-        return tuple([x.astype(a.dtype.dtype) for x, a in zip(got, outs)])
+        return tuple(map(_host_pack, got, outs))
 
-    return call
+    packed = jax.pure_callback(call, tuple(map(_packed_spec, outs)), *map(_pack, args))
+    return tuple([_unpack(x, a.dtype.dtype) for x, a in zip(packed, outs)])
 
 
 def _call_batch(size, args, dims, function, outs, vectorized):
@@ -66,7 +112,8 @@ host_call = prim(
 
 def _effect_impl(*rest):
     *args, function = rest
-    jax.debug.callback(lambda *xs: function(*map(np.asarray, xs)), *args)
+    ins = _avals(args)
+    jax.debug.callback(lambda *packed: function(*map(_host_unpack, packed, ins)), *map(_pack, args))
     return ()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
+from ..core.dtype import int32
 from ..errors import NonDifferentiableError
 from . import algebra, compare, index, reduce, shape
 from .families import prim
@@ -523,20 +524,26 @@ while_loop = prim(
     doc="Repeats carry = body(body_consts, carry) while test(test_consts, carry) holds.",
 )
 
-# ----------------------------------------------------------------------------------------------------------- barrier
+# --------------------------------------------------------------------------------------------------------- opaque one
 
 
-barrier = prim(
-    "barrier",
+def _opaque_lower(*xs):
+    x = next((x for x in xs if x.size), None)
+    if x is None:
+        return np.int32(1)
+    x = lax.real(x) if np.issubdtype(x.dtype, np.complexfloating) else x
+    bits = lax.bitcast_convert_type(lax.convert_element_type(lax.squeeze(lax.slice(x, (0,) * x.ndim, (1,) * x.ndim), range(x.ndim)), np.float32), np.int32)
+    return lax.convert_element_type(lax.ne(lax.bitwise_or(bits, np.int32(1)), np.int32(0)), np.int32)
+
+
+opaque_one = prim(
+    "opaque_one",
     "operands: Tensors",
-    multi=True,
-    cached=False,
-    kind="linear",
-    impl=lambda *xs: tuple(lax.optimization_barrier(xs)),
-    meta=lambda *avals: avals,
-    jvp=lambda ans, primals, tangents: tuple(tangents),
-    transpose=lambda cts, *args: tuple(cts),
-    batch=lambda size, args, dims: (barrier(args), tuple(dims)),
-    reference=lambda *xs: tuple(np.asarray(x) for x in xs),
-    doc="The operands unchanged; no compiler moves or merges work across it.",
+    kind="zero",
+    impl=_opaque_lower,
+    meta=lambda *avals: aval((), int32),
+    jvp=lambda ans, primals, tangents: None,
+    batch=lambda size, args, dims: (opaque_one(args), None),
+    reference=lambda operands: np.int32(1),
+    doc="1, which no compiler knows, and known only when the operands are: what depends on it cannot be moved before them.",
 )

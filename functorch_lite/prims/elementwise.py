@@ -42,10 +42,6 @@ def _on_bools(logical, arithmetic):
     return lambda x, y: (logical if x.dtype == np.bool_ else arithmetic)(x, y)
 
 
-def _add_jvp(ans, primals, tangents):
-    return algebra.total(tangents)
-
-
 def _ct_each(ct, *args):
     return tuple([ct if x.__class__ is algebra.Linear else None for x in args])
 
@@ -53,7 +49,7 @@ def _ct_each(ct, *args):
 add = linear_pointwise(
     "add", _on_bools(lax.bitwise_or, lax.add), _ct_each, arity=2, categories=ANY, reference=np.add, doc="x + y; of bools, x or y."
 )
-add.op.jvp = _add_jvp
+add.op.jvp = lambda ans, primals, tangents: algebra.total(tangents)
 
 
 def _sub_jvp(ans, primals, tangents):
@@ -70,27 +66,29 @@ sub.op.jvp = _sub_jvp
 
 neg = linear_pointwise("neg", lax.neg, lambda ct, x: (neg(ct),), reference=np.negative, doc="-x.")
 
-mul = bilinear(
-    "mul",
-    "x: Tensor, y: Tensor",
-    impl=_on_bools(lax.bitwise_and, lax.mul),
-    meta=same_meta("mul", ANY),
-    left=lambda ct, x, y: mul(ct, conj_of(y)),
-    right=lambda ct, x, y: mul(conj_of(x), ct),
-    batch=pointwise_batch(lambda: mul),
-    reference=np.multiply,
-    doc="x * y; of bools, x and y.",
-)
-mul_no_nan = bilinear(
+
+def _product(name, impl, categories, reference, doc):
+    function = bilinear(
+        name,
+        "x: Tensor, y: Tensor",
+        impl=impl,
+        meta=same_meta(name, categories),
+        left=lambda ct, x, y: function(ct, conj_of(y)),
+        right=lambda ct, x, y: function(conj_of(x), ct),
+        batch=pointwise_batch(lambda: function),
+        reference=reference,
+        doc=doc,
+    )
+    return function
+
+
+mul = _product("mul", _on_bools(lax.bitwise_and, lax.mul), ANY, np.multiply, "x * y; of bools, x and y.")
+mul_no_nan = _product(
     "mul_no_nan",
-    "x: Tensor, y: Tensor",
-    impl=lambda x, y: lax.select(lax.eq(x, lax.full_like(x, 0)), lax.full_like(x, 0), lax.mul(x, y)),
-    meta=same_meta("mul_no_nan", INEXACT),
-    left=lambda ct, x, y: mul_no_nan(ct, conj_of(y)),
-    right=lambda ct, x, y: mul_no_nan(conj_of(x), ct),
-    batch=pointwise_batch(lambda: mul_no_nan),
-    reference=lambda x, y: np.where(x == 0, np.zeros((), x.dtype), x * y),
-    doc="x * y, and 0 where x is 0 even if y is infinite or NaN: the product of a tangent with a singular partial.",
+    lambda x, y: lax.select(lax.eq(x, lax.full_like(x, 0)), lax.full_like(x, 0), lax.mul(x, y)),
+    INEXACT,
+    lambda x, y: np.where(x == 0, np.zeros((), x.dtype), x * y),
+    "x * y, and 0 where x is 0 even if y is infinite or NaN: the product of a tangent with a singular partial.",
 )
 
 # --------------------------------------------------------------------------------------------------------- quotients
@@ -336,6 +334,12 @@ def _exact_log(base):
     return impl
 
 
+def _log_to(base, reference):
+    partial = lambda ans, x: reciprocal(scaled(x, math.log(base)))
+    doc = f"The logarithm to base {base}."
+    return elementwise(f"log{base}", _exact_log(base), partial, singular=True, reference=reference, doc=doc)
+
+
 exp = elementwise("exp", lax.exp, lambda ans, x: ans, reference=np.exp, doc="The exponential.")
 exp2 = elementwise(
     "exp2",
@@ -354,22 +358,7 @@ log1p = elementwise(
     reference=np.log1p,
     doc="log(1 + x), accurate near 0.",
 )
-log2 = elementwise(
-    "log2",
-    _exact_log(2),
-    lambda ans, x: reciprocal(scaled(x, math.log(2))),
-    singular=True,
-    reference=np.log2,
-    doc="The logarithm to base 2.",
-)
-log10 = elementwise(
-    "log10",
-    _exact_log(10),
-    lambda ans, x: reciprocal(scaled(x, math.log(10))),
-    singular=True,
-    reference=np.log10,
-    doc="The logarithm to base 10.",
-)
+log2, log10 = _log_to(2, np.log2), _log_to(10, np.log10)
 sigmoid = elementwise(
     "sigmoid",
     lax.logistic,

@@ -181,8 +181,6 @@ def bilinear(name: str, signature: str, *, impl, meta, left, right, batch, **slo
 
     def transpose(ct, x, y, *rest):
         from_left = x.__class__ is algebra.Linear
-        if from_left and y.__class__ is algebra.Linear:
-            raise TypeError(f"{name}: a product of two linear values, {x.aval} and {y.aval}, is not linear")
         others = (None,) * (len(op.tensors) - 2)
         return (left(ct, x, y, *rest), None, *others) if from_left else (None, right(ct, x, y, *rest), *others)
 

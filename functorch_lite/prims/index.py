@@ -42,8 +42,7 @@ def _gather_batch(size, args, dims, *params):
     return gather(x, index, *params), out
 
 
-def _gather_reference(x, *rest):
-    index, where = split(rest)
+def _gather_reference(x, index, *where):
     out = np.zeros(result_shape(x, index[0].shape, *where), x.dtype)
     for place, spot in rows(x, index, *where):
         out[place] = x[spot]
@@ -117,11 +116,11 @@ def _dynamic_slice_batch(size, args, dims, sizes):
 dynamic_slice = linear(
     "dynamic_slice",
     "x: Tensor, starts: Tensors, sizes: Shape",
-    impl=lambda x, *rest: lax.dynamic_slice(x, _int32(x, rest[:-1], rest[-1]), rest[-1]),
+    impl=lambda x, *rest: lax.dynamic_slice(x, _int32(x, rest[:-1], rest[-1]), rest[-1], allow_negative_indices=False),
     meta=_dynamic_slice_meta,
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
-    reference=lambda x, *rest: x[_block(x, rest[:-1], rest[-1])],
+    reference=lambda x, starts, sizes: x[_block(x, starts, sizes)],
     doc="The block of these sizes that starts at `starts` (integer scalars), moved inside x where it would leave it.",
 )
 
@@ -158,7 +157,7 @@ def _update_batch(size, args, dims):
     return (scatters.scatter(x, update, index, *where), d) if index else (update, 0)
 
 
-def _update_reference(x, update, *starts):
+def _update_reference(x, update, starts):
     out = x.copy()
     out[_block(x, starts, update.shape)] = update
     return out
@@ -167,7 +166,7 @@ def _update_reference(x, update, *starts):
 dynamic_update_slice = linear(
     "dynamic_update_slice",
     "x: Tensor, update: Tensor, starts: Tensors",
-    impl=lambda x, update, *starts: lax.dynamic_update_slice(x, update, _int32(x, starts, update.shape)),
+    impl=lambda x, update, *starts: lax.dynamic_update_slice(x, update, _int32(x, starts, update.shape), allow_negative_indices=False),
     meta=_update_meta,
     transpose=_update_transpose,
     batch=_update_batch,

@@ -68,7 +68,7 @@ def _recurrence_transpose(ct, a, b, dim, reverse):
     return None, linear_recurrence(onward, ct, dim, not reverse)
 
 
-def _recurrence_reference(a, b, dim, reverse):
+def _recurrence_reference(a, b, dim, reverse=False):
     a, b = (np.moveaxis(np.flip(x, dim) if reverse else x, dim, 0) for x in (a, b))
     out = b.copy()
     for k in range(1, len(out)):
@@ -98,7 +98,7 @@ cumsum = linear(
     meta=_along("cumsum", NUMERIC),
     transpose=lambda ct, x, dim, reverse: (cumsum(ct, dim, not reverse),),
     batch=_along_batch(lambda: cumsum),
-    reference=lambda x, dim, reverse: _backward(lambda x, d: np.cumsum(x, d, x.dtype), reverse, x, dim),
+    reference=lambda x, dim, reverse=False: _backward(lambda x, d: np.cumsum(x, d, x.dtype), reverse, x, dim),
     doc="The sum of the elements up to each along dim (reverse: from each on).",
 )
 
@@ -116,7 +116,7 @@ cumprod = general(
     meta=_along("cumprod", NUMERIC),
     jvp=_cumprod_jvp,
     batch=_along_batch(lambda: cumprod),
-    reference=lambda x, dim, reverse: _backward(lambda x, d: np.cumprod(x, d, x.dtype), reverse, x, dim),
+    reference=lambda x, dim, reverse=False: _backward(lambda x, d: np.cumprod(x, d, x.dtype), reverse, x, dim),
     doc="The product of the elements up to each along dim (reverse: from each on).",
 )
 
@@ -148,7 +148,7 @@ def _cumulative_extremum_reference(accumulate):
         hit = (x == values) | (x != x)
         return values, np.maximum.accumulate(np.where(hit, number, 0), dim)
 
-    def reference(x, dim, reverse):
+    def reference(x, dim, reverse=False):
         values, positions = values_and_positions(np.flip(x, dim) if reverse else x, dim)
         return (np.flip(values, dim), x.shape[dim] - 1 - np.flip(positions, dim)) if reverse else (values, positions)
 
@@ -213,7 +213,7 @@ cumlogsumexp = general(
     meta=_along("cumlogsumexp", INEXACT),
     jvp=_cumlogsumexp_jvp,
     batch=_along_batch(lambda: cumlogsumexp),
-    reference=lambda x, dim, reverse: _backward(_log_cumsum_exp, reverse, x, dim),
+    reference=lambda x, dim, reverse=False: _backward(_log_cumsum_exp, reverse, x, dim),
     doc="log of the sum of exp of the elements up to each along dim (reverse: from each on).",
 )
 
@@ -270,8 +270,7 @@ def _sort_batch(size, args, dims, dim, num_keys, descending):
     return out, (d,) * len(out)
 
 
-def _sort_reference(*rest):
-    *xs, dim, num_keys, descending = rest
+def _sort_reference(xs, dim, num_keys=1, descending=False):
     flip = (lambda x: np.flip(x, dim)) if descending else (lambda x: x)
     xs = [flip(x) for x in xs]
     keys = [k for x in reversed(xs[:num_keys]) for k in ((x.imag, x.real) if np.iscomplexobj(x) else (x,))]

@@ -41,7 +41,7 @@ def _window(x, dims, sizes, batch):
     return [(d, extent.get(d, n)) for d, n in enumerate(x.shape) if d not in batch[0] and extent.get(d) != 0]
 
 
-def result_shape(x, rows_shape, dims, sizes, batch, at, *_):
+def result_shape(x, rows_shape, dims, sizes, batch=((), ()), at=0, *_):
     """The shape of gather's result and of a scatter's updates, for index arrays of this shape."""
     window = [n for _, n in _window(x, dims, sizes, batch)]
     return (*window[:at], *rows_shape, *window[at:])
@@ -143,7 +143,7 @@ def along(ndim: int, dim: int, mode: str, unique: bool):
 # -------------------------------------------------------------------------------------------------- NumPy reference
 
 
-def rows(x, ndarrays, dims, sizes, batch, at, mode, unique):
+def rows(x, ndarrays, dims, sizes, batch=((), ()), at=0, mode="check", unique=False):
     """For each position of I that reaches into x: (its place in the result, its window in x), as NumPy indices."""
     index = [i.astype(np.int64) for i in ndarrays]
     window = [n for _, n in _window(x, dims, sizes, batch)]

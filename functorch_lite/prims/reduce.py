@@ -62,13 +62,13 @@ reduce_sum = linear(
 def _prod_jvp(ans, primals, tangents, dims):
     """Each tangent times the product of all *other* elements: no division, so zeros are no exception."""
     (x,), (t,) = primals, tangents
-    x, t = _flat(x, dims), _flat(t, dims)
+    x, t = flatten(x, dims), flatten(t, dims)
     last = x.ndim - 1
     others = algebra.mul(*[order.shift(order.cumprod(x, last, back), last, back, 1) for back in (False, True)])
     return reduce_sum(algebra.mul(t, others), (last,))
 
 
-def _flat(x, dims):
+def flatten(x, dims):
     """x with `dims` as one, behind the others."""
     kept = [i for i in range(x.ndim) if i not in dims]
     moved = shape.permute(x, (*kept, *dims))

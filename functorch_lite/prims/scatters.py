@@ -51,8 +51,7 @@ def _scatter_meta(name, categories):
 
 
 def _scatter_reference(combine):
-    def reference(x, updates, *rest):
-        index, where = split(rest)
+    def reference(x, updates, index, *where):
         out = x.copy()
         for place, spot in rows(x, index, *where):
             out[spot] = combine(out[spot], updates[place])

@@ -56,7 +56,7 @@ def _permute_meta(x, dims):
     return aval(tuple([x.shape[d] for d in dims]), x.dtype)
 
 
-def _inverse(order):
+def inverse(order):
     out = [0] * len(order)
     for i, d in enumerate(order):
         out[d] = i
@@ -73,7 +73,7 @@ permute = linear(
     "x: Tensor, dims: Dims",
     impl=lax.transpose,
     meta=_permute_meta,
-    transpose=lambda ct, x, dims: (permute(ct, _inverse(dims)),),
+    transpose=lambda ct, x, dims: (permute(ct, inverse(dims)),),
     batch=_permute_batch,
     reference=np.transpose,
     doc="x with its dimensions in another order.",
@@ -137,23 +137,23 @@ def _slice_meta(x, starts, limits, strides):
 
 
 def _slice_transpose(ct, x, starts, limits, strides):
-    high = [n - a - _spread(m, s) for n, m, a, s in zip(x.shape, ct.shape, starts, strides)]
+    high = [n - a - extent(m, s) for n, m, a, s in zip(x.shape, ct.shape, starts, strides)]
     return (pad(ct, algebra.zeros(aval((), ct.dtype)), starts, tuple(high), tuple([s - 1 for s in strides])),)
 
 
-def _spread(n: int, stride: int) -> int:
+def extent(n: int, stride: int) -> int:
     """The extent of n elements that are `stride` apart."""
     return (n - 1) * stride + 1 if n else 0
 
 
-def _insert(at: int, value: int, *each):
+def insert(at: int, value: int, *each):
     """Each tuple with `value` put in at position `at`: a window's numbers with those of a batch dimension."""
     return [(*t[:at], value, *t[at:]) for t in each]
 
 
 def _slice_batch(size, args, dims, starts, limits, strides):
     (x,), (d,) = args, dims
-    return slice_(x, *_insert(d, 0, starts), *_insert(d, size, limits), *_insert(d, 1, strides)), d
+    return slice_(x, *insert(d, 0, starts), *insert(d, size, limits), *insert(d, 1, strides)), d
 
 
 slice_ = linear(
@@ -173,7 +173,7 @@ slice_ = linear(
 def _pad_meta(x, value, low, high, interior):
     require(value.shape == () and value.dtype is x.dtype, "pad", f"value must be a scalar of the dtype of {x}, got {value}", TypeError)
     ok = len(low) == len(high) == len(interior) == x.ndim and all(i >= 0 for i in interior)
-    sizes = [a + _spread(n, i + 1) + b for n, a, b, i in zip(x.shape, low, high, interior)] if ok else [-1]
+    sizes = [a + extent(n, i + 1) + b for n, a, b, i in zip(x.shape, low, high, interior)] if ok else [-1]
     require(
         min(sizes, default=0) >= 0,
         "pad",
@@ -198,8 +198,8 @@ def _pad_transpose(ct, x, value, low, high, interior):
 def _pad_batch(size, args, dims, low, high, interior):
     (x, value), (d, dv) = args, dims
     if dv is None:
-        return pad(x, value, *_insert(d, 0, low, high, interior)), d
-    padding = _insert(0, 0, low, high, interior)
+        return pad(x, value, *insert(d, 0, low, high, interior)), d
+    padding = insert(0, 0, low, high, interior)
     outside = pad(
         create.full((1, *x.shape) if d is None else (1, *algebra.without(x.aval, d).shape), False, bool_),
         create.full((), True, bool_),
@@ -224,8 +224,8 @@ pad = linear(
 
 
 def _pad_reference(x, value, low, high, interior):
-    wide = np.full([max(a, 0) + _spread(n, i + 1) + max(b, 0) for n, a, b, i in zip(x.shape, low, high, interior)], value, x.dtype)
-    wide[tuple([slice(max(a, 0), max(a, 0) + _spread(n, i + 1), i + 1) for n, a, i in zip(x.shape, low, interior)])] = x
+    wide = np.full([max(a, 0) + extent(n, i + 1) + max(b, 0) for n, a, b, i in zip(x.shape, low, high, interior)], value, x.dtype)
+    wide[tuple([slice(max(a, 0), max(a, 0) + extent(n, i + 1), i + 1) for n, a, i in zip(x.shape, low, interior)])] = x
     return wide[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, a, b in zip(wide.shape, low, high)])]
 
 
@@ -271,6 +271,6 @@ concatenate = linear(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     over=None,
-    reference=lambda *rest: np.concatenate(rest[:-1], axis=rest[-1]),
+    reference=np.concatenate,
     doc="The operands one behind the other along dim.",
 )

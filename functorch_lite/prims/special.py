@@ -72,17 +72,20 @@ def _log_ndtr_impl(x):
 
 
 def _ndtri_impl(p):
-    """By erfinv in the middle. In the tails Newton's iteration on log_ndtr, which there is nearly a parabola."""
-    half, one = lax.full_like(p, 0.5), lax.full_like(p, 1)
+    """By erfinv in the middle. In the tails Newton's iteration on the logarithm of both sides, which there is nearly a parabola."""
+    half, one, two = (lax.full_like(p, n) for n in (0.5, 1, 2))
     upper = lax.gt(p, half)
     tail = lax.select(upper, lax.sub(one, p), p)
     goal = lax.log(tail)
-    x = lax.neg(lax.sqrt(lax.mul(goal, lax.full_like(p, -2))))
-    for _ in range(5):
-        slope = lax.div(lax.full_like(p, math.sqrt(2 / math.pi)), _erfcx_impl(lax.mul(x, lax.full_like(p, -math.sqrt(0.5)))))
-        x = lax.sub(x, lax.div(lax.sub(_log_ndtr_impl(x), goal), slope))
-    x = lax.select(upper, lax.neg(x), x)
-    middle = lax.mul(lax.full_like(p, math.sqrt(2)), lax.erf_inv(lax.sub(lax.mul(lax.full_like(p, 2), p), one)))
+
+    def step(_, u):  # u = -x / sqrt(2), and exp(goal) = erfcx(u) exp(-u²) / 2
+        e = _erfcx_impl(u)
+        miss = lax.sub(lax.sub(lax.log(lax.mul(half, e)), lax.mul(u, u)), goal)
+        return lax.add(u, lax.mul(miss, lax.mul(e, lax.full_like(p, _ROOT_PI / 2))))
+
+    u = lax.fori_loop(0, 5, step, lax.sqrt(lax.neg(goal)))
+    x = lax.mul(u, lax.select(upper, lax.sqrt(two), lax.neg(lax.sqrt(two))))
+    middle = lax.mul(lax.sqrt(two), lax.erf_inv(lax.sub(lax.mul(two, p), one)))
     return lax.select(lax.bitwise_and(lax.lt(tail, lax.full_like(p, 0.1)), lax.gt(tail, lax.full_like(p, 0))), x, middle)
 
 

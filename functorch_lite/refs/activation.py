@@ -7,11 +7,11 @@ from numbers import Number
 
 import numpy as np
 
+from ..core.dtype import BOOL
 from ..core.op import Tensor, composite
-from ..prims import algebra, bits, compare, elementwise, shape, special, trig
+from ..prims import algebra, compare, elementwise, shape, special, trig
 from .arguments import require, require_floating, require_inexact
-from .elementwise import sigmoid, tanh
-from .promotion import array_of, canonical_dim, cast, expand_to, to_dtype
+from .promotion import array_of, canonical_dim, expand_to, float_of, to_dtype
 
 F = "fl.nn.functional"
 
@@ -35,6 +35,12 @@ def _float(name, input):
     return x
 
 
+def _number(name, input):
+    x = array_of(input)
+    require(x.dtype.category != BOOL, name, f"bool Arrays are not supported, got {x.aval}; convert with .to(dtype)")
+    return x
+
+
 # ----------------------------------------------------------------------------------------------------- rectified ones
 
 
@@ -46,7 +52,7 @@ def relu(input: Tensor) -> Tensor:
     >>> fl.relu(fl.asarray([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    x = array_of(input)
+    x = _number("relu", input)
     return compare.select(compare.le(x, _zero(x)), _zero(x), x)  # NaN stays
 
 
@@ -58,7 +64,7 @@ def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
     >>> fl.nn.functional.hardtanh(fl.asarray([-3.0, 0.5])).tolist()
     [-1.0, 0.5]
     """
-    x = array_of(input)
+    x = _number("hardtanh", input)
     low, high = algebra.full_like(x, min_val), algebra.full_like(x, max_val)
     return compare.select(compare.le(x, low), low, compare.select(compare.ge(x, high), high, x))
 
@@ -91,7 +97,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     x, w = _float("prelu", input), array_of(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
-    require(w.ndim <= 1 and w.aval.size in (1, channels), "prelu", f"weight must have 1 or {channels} elements for input {x.aval}, got {w.aval}")
+    require(
+        w.ndim <= 1 and w.aval.size in (1, channels), "prelu", f"weight must have 1 or {channels} elements for input {x.aval}, got {w.aval}"
+    )
     size = (w.aval.size, *(1,) * (x.ndim - 2)) if x.ndim > 1 else () if x.ndim == 0 else (1,)
     w = expand_to(shape.reshape(to_dtype(w, x.dtype), size), x.shape)
     return compare.select(_positive(x), x, elementwise.mul(w, x))
@@ -284,16 +292,17 @@ def _gelu_vjp(wanted, ct, ans, x, approximate):
 
 @composite(namespace=F, reference=lambda x: x - np.tanh(x))
 def tanhshrink(input: Tensor) -> Tensor:
-    """input - tanh(input), of float or complex dtype."""
-    x = array_of(input)
+    """input - tanh(input), of float or complex dtype; integers become float32."""
+    x = float_of(input)
     return elementwise.sub(x, trig.tanh(x))
 
 
 @composite(namespace=F, reference=lambda x: x / (1 + np.abs(x)))
 def softsign(input: Tensor) -> Tensor:
-    """input / (1 + |input|)."""
-    x = _float("softsign", input)
-    return elementwise.div(x, elementwise.add(algebra.one_like(x), elementwise.abs(x)))
+    """input / (1 + |input|), of float or complex dtype; integers become float32."""
+    x = float_of(input)
+    size = to_dtype(elementwise.abs(x), x.dtype)
+    return elementwise.div(x, elementwise.add(algebra.one_like(x), size))
 
 
 def _glu_reference(x, dim=-1):
@@ -317,9 +326,4 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return elementwise.mul(shape.part(x, d, 0, n // 2), elementwise.sigmoid(shape.part(x, d, n // 2, n)))
 
 
-_ = bits, cast, sigmoid, tanh
 __all__ = ["celu", "prelu", "relu", "selu"]
-FUNCTIONAL = (  # the public names in fl.nn.functional
-    "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu relu relu6 selu sigmoid silu softplus softshrink "
-    "softsign tanh tanhshrink threshold"
-).split()

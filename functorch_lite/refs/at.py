@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.array import Array
+import numpy as np
+
+from ..core.array import Array, asarray
 from ..core.aval import aval_of
-from ..core.dtype import BOOL
+from ..core.dtype import BOOL, NUMBERS
 from ..core.op import Tensor, composite
 from ..errors import ConcretizationError
-from ..prims import algebra, bits, compare, elementwise, index, scatters
+from ..prims import algebra, bits, compare, elementwise, scatters
 from ..prims import shape as prims
 from .arguments import require, shown
 from .index import Mask, getitem, items, spec_of
 from .plan import block, plan, write_view
-from .promotion import array_of, broadcast_shapes, cast, expand_to, result_type
+from .promotion import array_of, cast, expand_to, result_type
 from .shape import reshaped
 
 # how -> what an element becomes of itself and the value
@@ -43,33 +45,37 @@ _OF_BOOLS = {"add": "max", "mul": "min"}
 
 def _value_of(x, value, target: tuple[int, ...], how: str):
     """The value in the dtype of x and the shape of what it changes."""
-    dtype = result_type(x, value)
+    name, dtype = f"x.at[...].{how}", result_type(x, value)
     ok = dtype.category <= x.dtype.category
-    require(ok, how, f"the result type {dtype} can't be cast to the dtype of the array, {x.aval}, which it keeps; convert the array first")
-    require(how != "div" or x.dtype.is_inexact, how, f"the quotient is a float, and the array keeps its dtype: got {x.aval}; convert it first")
-    require(how != "sub" or x.dtype.category != BOOL, how, f"subtraction of bools is not defined, got {x.aval}; use ^")
-    value = array_of(value) if aval_of(value).shape else value
-    while len(aval_of(value).shape) > len(target) and value.shape[0] == 1:
-        value = reshaped(value, value.shape[1:])
-    seen = aval_of(value).shape
-    require(
-        len(seen) <= len(target) and all(a in (1, b) for a, b in zip(seen[::-1], target[::-1])),
-        how,
-        f"shape mismatch: a value of shape {list(seen)} cannot be broadcast to the indexing result of shape {list(target)}",
-    )
+    require(ok, name, f"the result type {dtype} can't be cast to {x.dtype}, which the array keeps; convert the array first")
+    require(how != "div" or x.dtype.is_inexact, name, f"the quotient is a float, and the array keeps {x.dtype}; convert it first")
+    require(how != "sub" or x.dtype.category != BOOL, name, "subtraction of bools is not defined; use ^")
+    if seen := aval_of(value).shape:
+        while len(seen) > len(target) and seen[0] == 1:
+            seen = seen[1:]
+        ok = len(seen) <= len(target) and all(a in (1, b) for a, b in zip(seen[::-1], target[::-1]))
+        require(ok, name, f"shape mismatch: value {value.aval} cannot be broadcast to the indexing result of shape {list(target)}")
+        value = reshaped(value, seen)
     return cast(value, x.dtype, target)
 
 
-def _at_reference(x, value, *indices, spec, how):
-    """By the places that the index reads."""
-    import numpy as np
+_NUMPY = {
+    "set": lambda x, v: v,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
-    places = np.atleast_1d(getitem.op.reference(np.arange(x.size).reshape(x.shape), *indices, spec=spec))
-    value = np.broadcast_to(value, places.shape if np.ndim(value) else ()).astype(x.dtype)
-    out = x.ravel().copy()
-    combine = {"set": lambda a, b: b, "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.minimum, "max": np.maximum}
-    for at, v in zip(places.ravel(), np.broadcast_to(value, places.shape).ravel()):
-        out[at] = combine[how](out[at], v)
+
+def _at_reference(x, value, *indices, spec, how):
+    """By the places that the index reads, one after the other."""
+    places = np.asarray(getitem.op.reference(np.arange(x.size).reshape(x.shape), *indices, spec=spec))
+    out = x.flatten()
+    for at, v in zip(places.flat, np.broadcast_to(value, places.shape).flat):
+        out[at] = _NUMPY[how](out[at], v)
     return out.reshape(x.shape)
 
 
@@ -88,20 +94,11 @@ def at_update(input: Tensor, value: Tensor, *indices: Tensor, spec: Pairs, how: 
     return write_view(x, scatter(view, value, p.arrays, *p.where), p)
 
 
-@composite(reference=lambda x, mask, value, how: _mask_reference(x, mask, value, how))
+@composite(reference=lambda x, mask, value, how: np.where(mask, _NUMPY[how](x, value), x).astype(x.dtype))
 def mask_update(input: Tensor, mask: Tensor, value: Tensor, how: str) -> Tensor:
     """What ``x.at[mask].set(value)`` becomes: elements where the mask (broadcast to input) holds are combined with value."""
     x = array_of(input)
     return compare.select(expand_to(array_of(mask), x.shape), _COMBINE[how](x, _value_of(x, value, x.shape, how)), x)
-
-
-def _mask_reference(x, mask, value, how):
-    import numpy as np
-
-    every = tuple(np.indices(x.shape)) if x.ndim else ((),)
-    spec = ("array",) * x.ndim
-    changed = at_update.op.reference(x, value, *every, spec=spec, how=how) if x.ndim else x
-    return np.where(mask, changed, x)
 
 
 class At:
@@ -166,7 +163,8 @@ Array.at = property(At, doc=At.__doc__)
 
 
 def _updated(x, key, value, how: str):
-    value = value if aval_like(value) else asarray_like(value)
+    if not isinstance(value, Array) and value.__class__ not in NUMBERS:
+        value = _listed(value, x.dtype)
     found = items(x, key)
     masks = [k for k in found if k.__class__ is Mask]
     if len(masks) == 1 and all(k.__class__ is Mask or _is_whole(k) for k in found):
@@ -184,6 +182,12 @@ def _updated(x, key, value, how: str):
             "Write fl.where(mask, other, x) with other in the shape of x, or fl.masked_scatter(x, mask, source)"
         ) from error
     return at_update(x, value, *operands, spec=spec, how=how)
+
+
+def _listed(value, dtype):
+    """Other data as an Array; Python numbers in lists take the dtype of the array that they go into."""
+    out = asarray(value)
+    return asarray(value, dtype) if isinstance(value, (list, tuple)) and out.dtype.category <= dtype.category else out
 
 
 def _is_whole(k) -> bool:

@@ -129,7 +129,9 @@ signbit = _real_test("signbit", "Whether the sign bit is set: of negative number
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0. Elementwise, of any dtype."""
     x = array_of(input)
-    return compare.eq(parts.imag(x), create.full(x.shape, 0, x.dtype.to_real())) if x.dtype.is_complex else create.full(x.shape, True, bool_)
+    return (
+        compare.eq(parts.imag(x), create.full(x.shape, 0, x.dtype.to_real())) if x.dtype.is_complex else create.full(x.shape, True, bool_)
+    )
 
 
 @composite(method=True, reference=lambda x, y: np.copysign(x, y))
@@ -244,7 +246,9 @@ def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     [0.0, 2.0]
     """
     mask = array_of(condition)
-    require(mask.dtype.category == BOOL, "where", f"condition must be a bool Array, got {mask.aval}; compare it, for example {'condition != 0'}")
+    require(
+        mask.dtype.category == BOOL, "where", f"condition must be a bool Array, got {mask.aval}; compare it, for example {'condition != 0'}"
+    )
     x, y = promoted(input, other)
     target = broadcast_shapes(mask.shape, x.shape)
     return compare.select(expand_to(mask, target), expand_to(x, target), expand_to(y, target))
@@ -274,7 +278,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     return compare.select(expand_to(m, target), cast(value, x.dtype, target), expand_to(x, target))
 
 
-@composite(method=True, reference=lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf))
+@composite(
+    method=True, reference=lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+)
 def nan_to_num(input: Tensor, nan: Number = 0.0, posinf: Number = None, neginf: Number = None) -> Tensor:
     """Input with numbers in the place of NaN, inf (the largest number, unless given) and -inf (the smallest).
 
@@ -390,7 +396,8 @@ def isin(elements: Tensor, test_elements: Tensor, *, invert: bool = False) -> Te
 
 _ = Array
 __all__ = (
-    "allclose bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor clamp clamp_max clamp_min clip copysign eq "
-    "equal fmax fmin ge greater greater_equal gt heaviside isclose isfinite isin isinf isnan isneginf isposinf isreal le less less_equal "
-    "logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum nan_to_num ne not_equal signbit where"
+    "allclose bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor clamp clamp_max clamp_min clip "
+    "copysign eq equal fmax fmin ge greater greater_equal gt heaviside isclose isfinite isin isinf isnan isneginf isposinf isreal le "
+    "less less_equal logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum nan_to_num ne not_equal signbit "
+    "where"
 ).split()

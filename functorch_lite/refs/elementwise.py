@@ -155,7 +155,9 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
 def _scaled(name, factor, doc, reference):
     def f(input: Tensor) -> Tensor:
-        return elementwise.scaled(float_of(input), factor)
+        x = float_of(input)
+        require(x.dtype.is_floating_point, name, f"expected a real dtype, got {x.aval}")
+        return elementwise.scaled(x, factor)
 
     f.__name__, f.__doc__ = name, doc
     return composite(f, method=True, reference=reference)
@@ -335,7 +337,11 @@ def _pow(input: Tensor, exponent: Tensor) -> Tensor:
 def integer_pow(input: Tensor, n: int) -> Tensor:
     """input ** n for a static integer n, by multiplication; what `pow` uses for small ones."""
     x = to_dtype(array_of(input), result_type(input, n))
-    require(n >= 0 or x.dtype.is_inexact, "pow", f"integers to negative integer powers are not allowed, got {shown(input)} ** {n}; convert to a float first")
+    require(
+        n >= 0 or x.dtype.is_inexact,
+        "pow",
+        f"integers to negative integer powers are not allowed, got {shown(input)} ** {n}; convert to a float first",
+    )
     return elementwise.integer_pow(x, n)
 
 
@@ -468,8 +474,8 @@ def sinc(input: Tensor) -> Tensor:
 
 
 __all__ = (
-    "abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cbrt ceil "
-    "cos cosh deg2rad div divide exp exp2 expm1 fix float_power floor floor_divide fmod frac hypot integer_pow ldexp lerp log log10 log1p log2 logaddexp "
-    "logaddexp2 mul multiply neg negative nextafter positive pow rad2deg reciprocal remainder round rsqrt rsub sgn sigmoid sign sin sinc sinh "
-    "sqrt square sub subtract tan tanh true_divide trunc"
+    "abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh "
+    "cbrt ceil cos cosh deg2rad div divide exp exp2 expm1 fix float_power floor floor_divide fmod frac hypot integer_pow ldexp lerp "
+    "log log10 log1p log2 logaddexp logaddexp2 mul multiply neg negative nextafter positive pow rad2deg reciprocal remainder round "
+    "rsqrt rsub sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh true_divide trunc"
 ).split()

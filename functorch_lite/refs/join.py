@@ -283,7 +283,7 @@ def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, o
     >>> fl.repeat_interleave(fl.asarray([1, 2]), 2).tolist(), fl.asarray([[1], [2]]).repeat_interleave([1, 2], dim=0).tolist()
     ([1, 1, 2, 2], [[1], [2], [2]])
     """
-    from .take import index_select
+    from .gathers import index_select
 
     name = "repeat_interleave"
     x = array_of(input)

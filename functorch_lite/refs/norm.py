@@ -124,7 +124,7 @@ def _trailing(name, input, normalized_shape, **affine):
     require(fits, name, f"{expected}, got {shown(input)}")
     for argument, x in affine.items():
         ok = x is None or x.shape == normalized
-        require(ok, name, f"{argument} must have the shape normalized_shape={list(normalized)}, got {x.aval if x is not None else None}")
+        require(ok, name, f"{argument} must have the shape normalized_shape={list(normalized)}, got {shown(x)}")
     return tuple(range(input.ndim - n, input.ndim))
 
 
@@ -181,7 +181,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
 def _require_channels(name, input, channels, **vectors):
     for argument, x in vectors.items():
         ok = x is None or x.shape == (channels,)
-        require(ok, name, f"{argument} must have one element a channel, [{channels}], for input {shown(input)}, got {x and x.aval}")
+        require(ok, name, f"{argument} must have one element a channel, [{channels}], for input {shown(input)}, got {shown(x)}")
 
 
 def _group_norm_reference(x, num_groups, weight=None, bias=None, eps=1e-5):
@@ -201,7 +201,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     ok = num_groups > 0 and channels % num_groups == 0
     require(ok, "group_norm", f"expected the number of channels of input {shown(input)} to be divisible by num_groups={num_groups}")
     _require_channels("group_norm", input, channels, weight=weight, bias=bias)
-    grouped = shape.reshape(x, (n, num_groups, input.size // max(n * num_groups, 1)))
+    grouped = shape.reshape(x, (n, num_groups, math.prod(input.shape[1:]) // num_groups))
     y = shape.reshape(standardize(grouped, (2,), eps).output, x.shape)
     return _affine(y, weight, bias, (1,), input.dtype)
 

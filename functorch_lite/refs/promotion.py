@@ -78,7 +78,7 @@ def cast(x, dtype: DType, target: tuple[int, ...]):
 
 
 def promoted(*xs, inexact: bool = False, dtype: DType | None = None):
-    """Arrays and numbers with one dtype and one shape. ``inexact``: integers and bools become the default float (as in sin, true division)."""
+    """Arrays and numbers with one dtype and one shape. ``inexact``: integers and bools become float32 (as in sin, true division)."""
     first = xs[0]
     if dtype is None and isinstance(first, Array):
         known = first.aval
@@ -130,4 +130,17 @@ def canonical_dims(name: str, dim, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(d for d in dims if d < ndim))
 
 
-__all__ = ["BOOL", "FLOAT", "array_of", "broadcast_shapes", "canonical_dim", "canonical_dims", "cast", "expand_to", "float_of", "promoted", "result_type", "to_dtype"]
+__all__ = [
+    "BOOL",
+    "FLOAT",
+    "array_of",
+    "broadcast_shapes",
+    "canonical_dim",
+    "canonical_dims",
+    "cast",
+    "expand_to",
+    "float_of",
+    "promoted",
+    "result_type",
+    "to_dtype",
+]

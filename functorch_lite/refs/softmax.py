@@ -56,7 +56,7 @@ def _applied(name, f, input, dim, dtype):
     x, d, dtype = _prepared(name, input, dim, dtype)
     if x.ndim == 0:
         return to_dtype(shape.reshape(f(shape.reshape(x, (1,)), 0), ()), dtype)
-    return to_dtype(f(x, d) if x.size else x, dtype)
+    return to_dtype(f(x, d) if 0 not in x.shape else x, dtype)
 
 
 def _tangent(product):
@@ -94,7 +94,7 @@ def _batch(op_of):
     def batch(size, args, dims, dim, dtype):
         (x,), (d,) = args, dims
         if x.ndim == 1:
-            return op_of()(shape.reshape(x, (size, 1)), 1, dtype), 0
+            return shape.reshape(op_of()(shape.reshape(x, (size, 1)), 1, dtype), (size,)), 0
         dim = canonical_dim(op_of().op.name, dim, x.ndim - 1)
         return op_of()(x, dim + (dim >= d), dtype), d
 

@@ -8,11 +8,11 @@ from numbers import Number
 import numpy as np
 
 from ..core.op import Tensor, composite
-from ..prims import algebra, bits, compare, elementwise, special, trig
-from .arguments import require
-from .elementwise import exp2, expm1, log1p, logaddexp, round, sigmoid, sinc
+from ..prims import algebra, bits, compare, elementwise, special
+from .arguments import require, require_floating
+from .elementwise import exp2, expm1, log1p, round, sigmoid, sinc  # noqa: F401  # fl.special has them too
 from .families import alias, binary, unary
-from .promotion import array_of, float_of, promoted
+from .promotion import float_of, promoted
 
 
 def _scipy(name):
@@ -127,6 +127,7 @@ def logit(input: Tensor, eps: Number = None) -> Tensor:
     [0.0]
     """
     x = float_of(input)
+    require_floating("logit", x)
     one = algebra.one_like(x)
     if eps is not None:
         x = compare.clamp(x, algebra.full_like(x, eps), algebra.full_like(x, 1 - eps))
@@ -153,14 +154,6 @@ def _multigammaln(x, p):
     return p * (p - 1) / 4 * math.log(math.pi) + sum(_scipy("gammaln")(x - j / 2) for j in range(p))
 
 
-gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
+gammaln, psi, multigammaln, expit = lgamma, digamma, mvlgamma, sigmoid
 gammainc, gammaincc = igamma, igammac
-expit, logsumexp_of_two = sigmoid, logaddexp
-_ = array_of, trig
-del logsumexp_of_two
 __all__ = "digamma erf erfc erfinv i0 igamma igammac lgamma logit mvlgamma polygamma xlogy".split()
-SPECIAL = (  # the public names of fl.special
-    "betainc digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr logit multigammaln ndtr "
-    "ndtri polygamma psi round sinc xlog1py xlogy zeta"
-).split()
-_ = exp2, expm1, log1p, round, sinc

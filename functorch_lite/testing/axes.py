@@ -12,13 +12,12 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 
-from ..core.array import asarray
 from ..core.dtype import COMPLEX, FLOAT, DType, as_dtype, complex128, float64
-from ..fx.graph import evaluate
+from ..core.op import Op
 from ..transforms.grad import vjp as pull
 from ..transforms.jit import jit as compiled
 from ..transforms.jvp import jvp as push
-from ..transforms.trace import stage
+from ..transforms.make_fx import make_fx
 from ..transforms.vmap import vmap as mapped
 from .calls import BATCH, Call, data, directional, inner, like
 from .compare import assert_close, tolerance
@@ -396,20 +395,19 @@ def grad_vmap(call, rng, thorough):
 # ------------------------------------------------------------------------------------------------ programs
 
 
-def expanded(op):
-    """Every composite by what it is made of."""
-    return None if op.decompose is None else lambda args, params: op.run(args, params)
-
-
 @axis(one_dtype, no_batch, quick=4)
 def graph(call, rng, thorough):
     """A recorded program replays to the eager results: with the op as one node, and down to prims."""
     expected = call(*call.arrays)
-    for level, expands in (("op", None), ("prim", expanded)):
-        avals = [asarray(x).aval for x in call.arrays]
-        program, captures, _ = stage(call, avals, call.op.name, expands=expands)
-        assert not captures, f"{level} level: the program captured {[c.aval for c in captures]}"
-        close(call, evaluate(program, map(asarray, call.arrays)), expected, f"replay at {level} level against eager")
+    for prims in (False, True):
+        program = make_fx(call, prims=prims)(*call.arrays)
+        ops = [node.target for node in program.graph.nodes if node.op == "call_function" and isinstance(node.target, Op)]
+        if prims:
+            others = {op.qualname for op in ops if op.decompose is not None}
+            assert not others, f"at prim level the program calls {sorted(others)}"
+        else:
+            assert ops == [call.op], f"at op level the program calls {[op.qualname for op in ops]}"
+        close(call, program(*call.arrays), expected, f"replay at {'prim' if prims else 'op'} level against eager")
 
 
 @axis(one_dtype, quick=4)

@@ -75,7 +75,7 @@ def _compare(actual, expected, rtol, atol, equal_nan, check_dtype, where) -> Non
         x, y = x.astype(wide), y.astype(wide)
         with np.errstate(invalid="ignore", over="ignore"):
             difference = np.abs(x - y)
-            close = (x == y) | (difference <= t + r * np.abs(y))
+            close = (x == y) | np.isfinite(y) & (difference <= t + r * np.abs(y))
             if equal_nan:
                 close |= np.isnan(x) & np.isnan(y)
         bad = ~close

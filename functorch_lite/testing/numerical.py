@@ -150,7 +150,7 @@ class Flat:
                 r, c = np.unravel_index(int(np.argmax(difference)), a.shape)
                 whole = f"\nanalytical:\n{a}\nnumerical:\n{n}" if a.size <= 64 else ""
                 raise GradcheckError(
-                    f"gradcheck: the Jacobian of {out} with respect to {name} by {mode} mode{self.along} is not that of finite differences: "
+                    f"gradcheck: the Jacobian of {out} with respect to {name} by {mode} mode{self.along} differs from finite differences: "
                     f"{(~ok).sum()} of {a.size} entries differ, most at row {r}, column {c}: {a[r, c]:.8g}, numerically {n[r, c]:.8g} "
                     f"(rtol={rtol:g}, atol={atol:g}). Complex arrays count as pairs (real, imaginary).{whole}"
                 )

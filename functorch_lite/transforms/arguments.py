@@ -18,6 +18,11 @@ def callable_or_raise(transform: str, f) -> None:
         raise TypeError(f"{transform}: expected a function, got {pytree.describe(f)}; call it as {transform}(f)(x), not {transform}(f(x))")
 
 
+def chunk_size_or_raise(transform: str, chunk_size) -> None:
+    if chunk_size is not None and (chunk_size.__class__ is not int or chunk_size < 1):
+        raise ValueError(f"{transform}: chunk_size must be a positive int or None, got {chunk_size!r}")
+
+
 def label_of(transform: str, f) -> str:
     return f"{transform}({name_of(f)})"
 

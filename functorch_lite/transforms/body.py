@@ -233,15 +233,15 @@ def _closed(trace: Trace, outs, ins, label) -> Body:
 
 def close(f, ins: tuple[Aval, ...], label: str) -> Body:
     """A body of f, which must not capture anything."""
-    graph, captures, outs = stage(f, ins, label)
+    graph, captures, out_avals = stage(f, ins, label)
     if captures:
         raise AssertionError(f"{label}: a derived program captured {[x.aval for x in captures]}; rules must not close over arrays")
-    return intern(graph, tuple(ins), tuple([aval_of(x) for x in outs]), label)
+    return intern(graph, tuple(ins), out_avals, label)
 
 
 def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, list]:
     """A body of f with what it closed over as its first inputs, and those values."""
-    graph, captures, outs = stage(f, ins, label, names)
+    graph, captures, out_avals = stage(f, ins, label, names)
     if captures:
         held = [n for n in graph.nodes if n.op == "get_attr"]
         rest = [n for n in graph.nodes if n.op != "get_attr"]
@@ -249,4 +249,4 @@ def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, lis
             n.op = "placeholder"
         graph.nodes = [*held, *rest]
     avals = (*[x.aval for x in captures], *ins)
-    return intern(graph, avals, tuple([aval_of(x) for x in outs]), label), captures
+    return intern(graph, avals, out_avals, label), captures

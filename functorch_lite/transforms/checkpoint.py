@@ -9,7 +9,8 @@ from ..core import pytree
 from ..core.array import asarray
 from ..core.interpreter import STATE, live, name_of
 
-from ..prims.control import barrier, linear_call
+from ..prims import algebra
+from ..prims.control import linear_call, opaque_one, switch
 from ..prims.families import prim
 from .arguments import callable_or_raise, is_array
 from .body import Body, capture
@@ -17,11 +18,13 @@ from .linearize import Linearize, LinearRule, push
 
 
 def _recompute_rule(body: Body, nonzero: tuple[bool, ...]) -> LinearRule:
-    """The derivative of a body as one linear op whose transpose runs the body again, behind a barrier on the cotangents.
+    """The derivative of a body as one linear op whose transpose runs the body again.
 
-    The barrier is what makes recomputation real: without it a compiler finds the first run's values again and keeps them.
+    It does so in a branch that is always taken, though no compiler knows it: in plain sight XLA would find the values of the
+    first run again and keep them (its CPU pipeline drops optimization barriers before it looks for common subexpressions).
     """
     which = [i for i, f in enumerate(nonzero) if f]
+    ins = [body.ins[i] for i in which]
 
     def forward(primals, tangents):
         spread = [None] * len(primals)
@@ -30,18 +33,26 @@ def _recompute_rule(body: Body, nonzero: tuple[bool, ...]) -> LinearRule:
         return push(lambda *xs: body(*xs), primals, spread, body.label)
 
     def backward(primals, cotangents, wanted):
-        present = [c for c in cotangents if c is not None]
-        fenced = barrier([*primals, *present])
-        primals, supply = fenced[: len(primals)], iter(fenced[len(primals) :])
-        cotangents = [None if c is None else next(supply) for c in cotangents]
-        interpreter = Linearize(STATE.current, body.label)
-        args, variables = list(primals), []
-        for i in which:
-            args[i], variable = interpreter.start(primals[i])
-            variables.append(variable)
-        with live(interpreter):
-            outs = body(*args)
-        return interpreter.tape.pull([interpreter.split(x)[1] for x in outs], cotangents, variables)
+        present = tuple([c is not None for c in cotangents])
+        operands = [*primals, *[c for c in cotangents if c is not None]]
+        avals = tuple([x.aval for x in operands])
+
+        def again(*xs):
+            primals, supply = xs[: len(body.ins)], iter(xs[len(body.ins) :])
+            interpreter = Linearize(STATE.current, body.label)
+            args, variables = list(primals), []
+            for i in which:
+                args[i], variable = interpreter.start(primals[i])
+                variables.append(variable)
+            with live(interpreter):
+                outs = body(*args)
+            cts = [next(supply) if p else None for p in present]
+            found = interpreter.tape.pull([interpreter.split(x)[1] for x in outs], cts, variables)
+            return [algebra.zeros(a) if c is None else c for a, c in zip(ins, found)]
+
+        recompute = body.trace(again, avals, ("recompute", nonzero, present))
+        never = body.trace(lambda *_: [algebra.zeros(a) for a in ins], avals, ("never", nonzero, present))
+        return switch(opaque_one(operands[len(primals) :]), operands, (never, recompute))
 
     return LinearRule(forward, backward, body.outs)
 
@@ -109,6 +120,3 @@ def checkpoint(f: Callable) -> Callable:
         return found[0].unflatten(checkpointed([*captured, *values], body))
 
     return kept_small
-
-
-

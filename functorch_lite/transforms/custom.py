@@ -10,12 +10,14 @@ import attrs
 from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.interpreter import Traced, leak_error, name_of
+from ..core.op import Linear
 from ..errors import NonDifferentiableError
-from ..prims import algebra
+from ..prims import algebra, reduce
 from ..prims.control import linear_call
 from ..prims.families import prim
 from .arguments import callable_or_raise, is_array, same_kind
 from .linearize import LinearRule
+from .vmap import rows_front
 
 # ------------------------------------------------------------------------------------- one call of a function with rules
 
@@ -46,10 +48,59 @@ def _op(name: str, doc: str, **slots):
     )
 
 
+def _rows(f, size, dims):
+    """A site's function on rows; None among its arguments stays None (a zero tangent or cotangent)."""
+
+    def mapped(*xs):
+        present = [i for i, x in enumerate(xs) if x is not None]
+
+        def run(*given):
+            filled = [None] * len(xs)
+            for i, x in zip(present, given):
+                filled[i] = x
+            return f(*filled)
+
+        return rows_front(run, size, [dims[i] for i in present], "custom rule")(*[xs[i] for i in present])
+
+    return mapped
+
+
+def _batch(op_of):
+    """A function with rules, mapped: its rules are mapped with it."""
+
+    def batch(size, args, dims, site):
+        n = len(args)
+        counts: list = []
+
+        def forward(*xs):
+            def run(*rows):
+                outs, residuals = site.forward(*rows)
+                counts[:] = [len(outs)]
+                return [*outs, *residuals]
+
+            flat = _rows(run, size, dims)(*xs)
+            return flat[: counts[0]], flat[counts[0] :]
+
+        def backward(residuals, cotangents):
+            k = len(residuals)
+            given = _rows(lambda *rows: site.backward(rows[:k], rows[k:]), size, (0,) * (k + len(cotangents)))(*residuals, *cotangents)
+            return [c if c is None else reduce.reduce_sum(c, (0,)) if d is None else algebra.move(c, 0, d) for c, d in zip(given, dims)]
+
+        def jvp(primals, tangents):
+            return _rows(lambda *rows: site.jvp(rows[:n], rows[n:]), size, (*dims, *dims))(*primals, *tangents)
+
+        mapped = CallSite(_rows(site.flat, size, dims), site.name, site.jvp and jvp, site.forward and forward, site.backward and backward)
+        out = op_of()(args, mapped)
+        return out, (0,) * len(out)
+
+    return batch
+
+
 custom_jvp_call = _op(
     "custom_jvp_call",
     "A function with a forward-mode rule of its own.",
     jvp=lambda ans, primals, tangents, site: tuple(site.jvp(primals, tangents)),
+    batch=_batch(lambda: custom_jvp_call),
 )
 
 
@@ -80,7 +131,11 @@ def _custom_vjp_jvp(ans, primals, tangents, site):
 
 
 custom_vjp_call = _op(
-    "custom_vjp_call", "A function with a reverse-mode rule of its own.", jvp=_custom_vjp_jvp, linearize=_custom_vjp_linearize
+    "custom_vjp_call",
+    "A function with a reverse-mode rule of its own.",
+    jvp=_custom_vjp_jvp,
+    linearize=_custom_vjp_linearize,
+    batch=_batch(lambda: custom_vjp_call),
 )
 
 custom_vmap_call = _op(
@@ -103,7 +158,7 @@ class _Custom:
         self._f, self._name = f, name_of(f)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         self._nondiff = tuple(sorted(numbers))
-        update_wrapper(self, f)
+        update_wrapper(self, f, updated=())  # f's own attributes stay f's
 
     def __repr__(self) -> str:
         return f"<{self.transform} {self._name}>"
@@ -272,11 +327,11 @@ class custom_vjp(_Custom):
             found[:] = [spec]
             leaves, res_spec = pytree.flatten(pair[1])
             arrays = [i for i, x in enumerate(leaves) if isinstance(x, Array)]
-            kept[:] = [leaves, res_spec, arrays, [x.aval for x in outs]]
+            kept[:] = [leaves, res_spec, arrays, [x.aval for x in outs], [Linear(x.aval) for x in xs]]
             return outs, [leaves[i] for i in arrays]
 
         def backward(residuals, cotangents):
-            leaves, res_spec, arrays, avals = kept
+            leaves, res_spec, arrays, avals, shapes = kept
             filled = list(leaves)
             for i, x in zip(arrays, residuals):
                 filled[i] = x
@@ -289,7 +344,7 @@ class custom_vjp(_Custom):
                 )
             flat_cts = pytree.match(in_spec, tuple(given), f"custom_vjp({self._name}): bwd's cotangents")
             return [
-                same_kind(f"custom_vjp({self._name})", flat_cts[i], values[k], f"bwd's cotangent of leaf {k}") for k, i in enumerate(places)
+                same_kind(f"custom_vjp({self._name})", flat_cts[i], shapes[k], f"bwd's cotangent of leaf {k}") for k, i in enumerate(places)
             ]
 
         out = custom_vjp_call(values, CallSite(flat, self._name, forward=forward, backward=backward))

@@ -9,8 +9,9 @@ from functools import wraps
 from ..core import pytree
 from ..core.array import Array
 from ..core.dtype import int32
+from ..core.interpreter import name_of
 from ..prims import algebra, compare, convert, create, shape
-from .arguments import Differentiated, callable_or_raise, pick, replaced
+from .arguments import Differentiated, callable_or_raise, chunk_size_or_raise, pick, replaced
 from .grad import pulled, value_and_grad
 from .jvp import jvp
 from .vmap import vmap
@@ -44,6 +45,7 @@ def jacrev(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fals
     [[2.0, 0.0], [0.0, 4.0]]
     """
     callable_or_raise("jacrev", f)
+    chunk_size_or_raise("jacrev", chunk_size)
 
     @wraps(f)
     def jacobian(*args, **kwargs):
@@ -76,11 +78,12 @@ def jacfwd(
     [2.0, 4.0]
     """
     callable_or_raise("jacfwd", f)
+    chunk_size_or_raise("jacfwd", chunk_size)
 
     @wraps(f)
     def jacobian(*args, **kwargs):
         positions, single = pick("jacfwd", f, argnums, args)
-        inputs = Differentiated.of("jacfwd", tuple([args[n] for n in positions]), lambda i: f"argument {positions[i]} of {f.__name__}")
+        inputs = Differentiated.of("jacfwd", tuple([args[n] for n in positions]), lambda i: f"argument {positions[i]} of {name_of(f)}")
         leaves = inputs.picked()
         _real_only("jacfwd", leaves, "arguments")
 

@@ -48,7 +48,7 @@ class Jitted:
         self._f, self._name = f, name or name_of(f)
         self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(f, static_argnums, static_argnames, donate_argnums)
         self.programs: dict = {}
-        update_wrapper(self, f)
+        update_wrapper(self, f, updated=())  # f's own attributes stay f's
 
     def __repr__(self) -> str:
         return f"<jit of {self._name}, {len(self.programs)} program(s)>"

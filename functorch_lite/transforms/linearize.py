@@ -64,6 +64,8 @@ class Tape(Interpreter):
             if op.decompose is None:
                 op.rule("transpose")
             return op.run(args, params)
+        if op.kind == "bilinear" and self.owns(args[0]) and self.owns(args[1]):
+            raise TypeError(f"{self.label}: {op.name} of two linear values, {args[0].aval} and {args[1].aval}, is not linear")
         out = op.infer(args, params)
         if op.multi:
             equation = Equation(op, args, params, out)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import operator
 
+from ..core.aval import aval_of
 from ..core.interpreter import STATE, Interpreter, Traced, live
 from ..fx.record import Recorder
+from .arguments import done
 
 
 class Trace(Recorder):
@@ -51,5 +53,8 @@ def stage(f, avals, label: str, names=None, expands=None):
     inputs = [trace.input(a, names[i] if names else f"x{i}") for i, a in enumerate(avals)]
     with live(trace):
         outs = list(f(*inputs))
-    graph = trace.finish(outs)
-    return graph, trace.captures, outs
+    graph, out_avals = trace.finish(outs), tuple(map(aval_of, outs))
+    if trace.made is not None:
+        del inputs, outs
+        done(trace)
+    return graph, trace.captures, out_avals

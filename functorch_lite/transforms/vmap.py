@@ -11,7 +11,7 @@ from ..core.array import asarray
 from ..core.aval import Aval
 from ..core.interpreter import STATE, Interpreter, Traced, leak_error, live, user_line
 from ..prims import algebra, shape
-from .arguments import callable_or_raise, done, is_array, label_of
+from .arguments import callable_or_raise, chunk_size_or_raise, done, is_array, label_of
 
 _UNSET = object()
 
@@ -44,7 +44,10 @@ class Vmap(Interpreter):
                 values[op.draws], dims[op.draws] = op.traits["split"](values[op.draws], self.size), 0
                 touched = True
             if not touched:
-                return self.parent.bind(op, tuple(values), params)
+                if op.decompose is None or self.randomness != "different":
+                    return self.parent.bind(op, tuple(values), params)
+                STATE.current = self  # a composite may draw inside
+                return op.run(args, params)
             if op.batch is None:
                 if op.decompose is None:
                     op.rule("batch")
@@ -119,8 +122,7 @@ def vmap(
     out_dims = out_dims if out_axes is _UNSET else out_axes
     if randomness not in ("error", "different", "same"):
         raise ValueError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
-    if chunk_size is not None and (chunk_size.__class__ is not int or chunk_size < 1):
-        raise ValueError(f"vmap: chunk_size must be a positive int or None, got {chunk_size!r}")
+    chunk_size_or_raise("vmap", chunk_size)
     label = label_of("vmap", f)
 
     @wraps(f)

@@ -24,10 +24,10 @@ _ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test 
 class Executable:
     """A compiled program: flat buffers in, flat buffers out, and what its checks say raised as the exception they name."""
 
-    __slots__ = ("compiled", "avals", "failures")
+    __slots__ = ("compiled", "avals", "failures", "label")
 
-    def __init__(self, compiled, avals, failures):
-        self.compiled, self.avals, self.failures = compiled, avals, failures
+    def __init__(self, compiled, avals, failures, label):
+        self.compiled, self.avals, self.failures, self.label = compiled, avals, failures, label
 
     def __call__(self, buffers):
         outs = self.compiled(*buffers)
@@ -36,7 +36,8 @@ class Executable:
             if not notes[:, 0].all():
                 i = int(np.argmin(notes[:, 0]))
                 _, error, message, *_ = self.failures[i]
-                raise error(message.replace("{}", str(notes[i, 1])))
+                message = message.replace("{}", str(notes[i, 1]))
+                raise error(message if message.startswith(self.label) else f"{self.label}: {message}")
             return outs[:-1]
         return outs
 
@@ -63,7 +64,7 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
         on_cpu = (device.platform if isinstance(device, jax.Device) else jax.default_backend()) == "cpu"
         compiled = lowered.compile(_QUICK if small and on_cpu else None)
-    return lowered, Executable(compiled, out_avals, failures)
+    return lowered, Executable(compiled, out_avals, failures, label)
 
 
 def _note(ok, shown=0):

@@ -43,10 +43,10 @@ class Eval(Interpreter):
                     device = mine
                 elif mine is not device:
                     raise _devices_differ(op, args)
-            elif kind is Traced:
-                raise self._refuse(op, x)
             elif kind in NUMBERS:
                 buffers.append(_number(x))
+            elif isinstance(x, Traced):
+                raise self._refuse(op, x)
             elif x is not None:
                 raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
         key = (op, device, *map(aval_of, args), static_key(params) if op.keyed else params)

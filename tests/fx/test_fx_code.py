@@ -234,7 +234,9 @@ def test_readable_text_has_shapes_and_lines(capsys):
     gm = fl.make_fx(lambda x: fl.sin(x))(X)
     text = gm.print_readable()
     assert capsys.readouterr().out == text + "\n"
-    assert re.search(r'def forward\(self, x: "float32\[3\]"\):\n        # .*test_fx_code.py:\d+\n        sin: "float32\[3\]" = fl.sin\(x\)', text)
+    assert re.search(
+        r'def forward\(self, x: "float32\[3\]"\):\n        # .*test_fx_code.py:\d+\n        sin: "float32\[3\]" = fl.sin\(x\)', text
+    )
 
 
 def test_drawings():
@@ -244,7 +246,7 @@ def test_drawings():
 
     root = ET.fromstring(svg)
     tag = "{http://www.w3.org/2000/svg}"
-    boxes = [g for g in root.findall(f"{tag}g")]
+    boxes = list(root.findall(f"{tag}g"))
     assert len(boxes) == len(gm.graph.nodes)
     edges = root.findall(f"{tag}path")
     assert len(edges) == 2 * sum(len(n.all_input_nodes) for n in gm.graph.nodes)  # a line and a tip each

@@ -124,8 +124,8 @@ def eigh_invariants(x: Tensor, lower: bool):
 
 
 def _eig_reference(x):
-    values, v = np.linalg.eig(x)
-    return values.astype(np.result_type(x, np.complex64)), _unphased_reference(v)
+    values, v = [y.astype(np.result_type(x, np.complex64)) for y in np.linalg.eig(x)]
+    return values, _unphased_reference(v)
 
 
 @composite(namespace="samples", multi=True, reference=_eig_reference)

@@ -1,0 +1,42 @@
+"""Random numbers without hidden state: every draw is a function of a key. Names only: the ops live in refs/random.py.
+
+>>> import functorch_lite as fl
+>>> key = fl.random.key(0)
+>>> key, use = fl.random.split(key)
+>>> fl.random.normal(use, (2, 3)).shape
+(2, 3)
+"""
+
+from .refs.random import (
+    bernoulli,
+    categorical,
+    choice,
+    exponential,
+    fold_in,
+    gumbel,
+    key,
+    normal,
+    permutation,
+    randint,
+    split,
+    truncated_normal,
+    uniform,
+)
+from .refs.random import random_bits as bits
+
+__all__ = [
+    "bernoulli",
+    "bits",
+    "categorical",
+    "choice",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "key",
+    "normal",
+    "permutation",
+    "randint",
+    "split",
+    "truncated_normal",
+    "uniform",
+]

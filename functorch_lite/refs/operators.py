@@ -1,0 +1,81 @@
+"""Python's operators on Arrays, each by the op of its name. What is not data they leave to the other operand (NotImplemented)."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ..core.array import Array
+from ..core.dtype import NUMBERS
+from ..core.interpreter import VALUES
+from . import compare, contract, elementwise
+
+
+def _is_operand(x) -> bool:
+    """Numbers and the arrays of NumPy and jax take part; other libraries' arrays and lists know better."""
+    return isinstance(x, (np.ndarray, np.generic, jax.Array, Array))
+
+
+def _operator(name: str, f, reflected: bool = False):
+    if reflected:
+
+        def method(self, other):
+            return f(other, self) if other.__class__ in VALUES or other.__class__ in NUMBERS or _is_operand(other) else NotImplemented
+    else:
+
+        def method(self, other):
+            return f(self, other) if other.__class__ in VALUES or other.__class__ in NUMBERS or _is_operand(other) else NotImplemented
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"See `{f.__name__}`."
+    setattr(Array, name, method)
+
+
+def _matmul(x, y):
+    """The matrix product, of two arrays."""
+    return NotImplemented if x.__class__ in NUMBERS or y.__class__ in NUMBERS else contract.matmul(x, y)
+
+
+def _divmod(x, y):
+    """(x // y, x % y)."""
+    return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
+
+
+_BINARY = {  # name -> op, for x + y and its like; each has a reflected form too
+    "add": elementwise.add,
+    "sub": elementwise.sub,
+    "mul": elementwise.mul,
+    "truediv": elementwise.div,
+    "floordiv": elementwise.floor_divide,
+    "mod": elementwise.remainder,
+    "divmod": _divmod,
+    "pow": elementwise.pow,
+    "matmul": _matmul,
+    "and": compare.bitwise_and,
+    "or": compare.bitwise_or,
+    "xor": compare.bitwise_xor,
+    "lshift": compare.bitwise_left_shift,
+    "rshift": compare.bitwise_right_shift,
+}
+for _name, _f in _BINARY.items():
+    _operator(f"__{_name}__", _f)
+    _operator(f"__r{_name}__", _f, reflected=True)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _operator(f"__{_name}__", getattr(compare, _name))
+
+
+def _invert(self):
+    """~x: `bitwise_not`, of integers and bools."""
+    if self.dtype.is_inexact:
+        raise TypeError(f"~ (operator.invert) is only defined for integer and bool Arrays, got {self.aval}")
+    return compare.bitwise_not(self)
+
+
+def _contains(self, element) -> bool:
+    """Whether some element equals this number or Array, as a Python bool."""
+    if not (element.__class__ in NUMBERS or _is_operand(element)):
+        raise RuntimeError(f"`in`: an Array contains numbers and Arrays only, got {type(element).__name__}")
+    return bool(compare.eq(self, element).any())
+
+
+Array.__neg__, Array.__pos__, Array.__abs__ = elementwise.neg, elementwise.positive, elementwise.abs
+Array.__invert__, Array.__contains__ = _invert, _contains
