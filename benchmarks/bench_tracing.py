@@ -88,8 +88,7 @@ def main(rounds: int = 25) -> None:
     ours = (fl.tree.map(fl.asarray, parameters()), *map(fl.asarray, data()))
     theirs = (jax.tree.map(jnp.asarray, parameters()), *map(jnp.asarray, data()))
     g, j = fl.grad(transformer_loss(fl))(*ours), jax.grad(transformer_loss(jnp))(*theirs)
-    for a, b in zip(fl.tree.leaves(g), [x for x in fl.tree.leaves(j)]):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-3, atol=1e-6)
+    fl.tree.map(lambda a, b: np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-3, atol=1e-6), g, j)
     trace_ours = lambda: fl.make_fx(fl.grad(transformer_loss(fl)))(*ours)
     trace_theirs = lambda: jax.make_jaxpr(jax.grad(transformer_loss(jnp)))(*theirs)
     nodes, equations = len(trace_ours().graph.nodes), len(trace_theirs().eqns)

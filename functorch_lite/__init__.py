@@ -36,10 +36,11 @@ from .transforms.jacobian import hessian, hvp, jacfwd, jacrev
 from .transforms.jit import checked, jit
 from .transforms.jvp import jvp
 from .transforms.linearize import linear_transpose, linearize
+from .transforms.make_fx import make_fx
 from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, random, xla  # isort: skip  # installs the bottom of the stack
+from . import debug, decomp, errors, fx, nn, random, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray

@@ -39,6 +39,8 @@ Tensor = Array | float  # the annotation of an array argument; a Python number i
 Tensors = Sequence[Tensor]
 Dims = Shape = int | Sequence[int]  # static ints; their names in a signature say how the binder reads them
 
+BILINEAR = "bilinear"  # the kind of an op that is linear in each of its first two arguments
+
 _LIMIT = 4096  # entries of one op's meta cache
 
 

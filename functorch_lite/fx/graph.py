@@ -45,7 +45,7 @@ class Graph:
     >>> print(g)
     graph():
         %x [num_users=1] = placeholder[target=x]
-        %mul [num_users=1] = call_function[target=fl.mul](args = (%x, 2.0,), kwargs = {})
+        %mul [num_users=1] = call_function[target=fl.mul](args = (%x, 2.0), kwargs = {})
         return mul
     """
 

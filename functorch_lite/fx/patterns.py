@@ -43,7 +43,7 @@ def replace_pattern(
     >>> len(replace_pattern(gm, lambda a: fl.sin(a) * fl.sin(a), lambda a: 1 - fl.cos(a) ** 2))
     1
     >>> [n.name for n in gm.graph.nodes]
-    ['x', 'y', 'cos', 'pow', 'rsub', 'add', 'exp', 'output']
+    ['x', 'y', 'cos', 'pow_1', 'sub', 'add', 'exp', 'output']
     """
     pattern, replacement = _graph_of(pattern, "pattern"), _graph_of(replacement, "replacement")
     holes, fills = pattern.placeholders, replacement.placeholders

@@ -10,6 +10,7 @@ import types
 from ..core.array import Array
 from ..core.interpreter import Traced, leak_error, show_line
 from ..errors import TraceError
+from .calls import PYTHON
 
 
 class Unknown:
@@ -85,7 +86,7 @@ def cover() -> None:
     for name, found in vars(Array).items():
         function = found.fget if isinstance(found, property) else found
         installed = isinstance(function, types.FunctionType) and function.__module__ != Array.__module__ and not hasattr(function, "op")
-        if installed and name not in vars(Proxy) and (name.startswith("__") or not name.startswith("_")):
+        if installed and name not in vars(Proxy) and (not name.startswith("_") or _operator(name)[0] is not None):
             setattr(Proxy, name, _recording(name, found))
 
 
@@ -111,6 +112,5 @@ def _operator(name: str):
     if not name.startswith("__"):
         return None, False
     plain = getattr(operator, name, None)
-    if plain is not None:
-        return plain, False
-    return getattr(operator, f"__{name[3:]}", None), True
+    function = plain or getattr(operator, f"__{name[3:]}", None)
+    return (function if function in PYTHON else None), plain is None

@@ -40,7 +40,7 @@ from ..refs.loss import (
     pick,
     smooth_l1_loss,
 )
-from ..refs.norm import (
+from ..refs.normalization import (
     batch_norm,
     batch_norm_stats,
     group_norm,
@@ -67,4 +67,4 @@ from ..refs.pool import (
     max_pool3d,
     max_pool3d_with_indices,
 )
-from ..refs.softmax import log_softmax, safe_softmax, softmax, softmin
+from ..refs.softmaxes import log_softmax, safe_softmax, softmax, softmin

@@ -15,7 +15,7 @@ import inspect
 
 from ..core.aval import Aval, aval
 from ..core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, DType, bool_
-from ..core.op import Op
+from ..core.op import BILINEAR, Op
 from . import algebra
 
 ZERO, ONE, MINUS_ONE = "zero", "one", "minus one"
@@ -185,7 +185,7 @@ def bilinear(name: str, signature: str, *, impl, meta, left, right, batch, **slo
         return (left(ct, x, y, *rest), None, *others) if from_left else (None, right(ct, x, y, *rest), *others)
 
     slots = _deriving(slots, "jvp")
-    function = prim(name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind="bilinear", **slots)
+    function = prim(name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind=BILINEAR, **slots)
     op = function.op
     return function
 

@@ -14,7 +14,7 @@ from ..core.aval import aval
 from ..core.dtype import int32
 from ..errors import LinAlgError, NonDifferentiableError
 from . import algebra, compare, convert, create, elementwise, matrix, parts, shape
-from .families import general, require
+from .families import general, require, zero
 from .parts import conj_of
 
 
@@ -201,13 +201,10 @@ def _lu_reference(x):
 
     *lead, m, n = x.shape
     packed, pivots = np.zeros_like(x), np.zeros((*lead, min(m, n)), np.int32)
-    order = np.broadcast_to(np.arange(m, dtype=np.int32), (*lead, m)).copy()
     for i in np.ndindex(*lead):
         if x[i].size:
             packed[i], pivots[i] = lu_factor(x[i])
-        for j, p in enumerate(pivots[i]):
-            order[i][[j, p]] = order[i][[p, j]]
-    return packed, pivots, order
+    return packed, pivots, _permutation_reference(pivots, m)
 
 
 lu = general(
@@ -221,6 +218,30 @@ lu = general(
     reference=_lu_reference,
     doc="""The LU factorization with partial pivoting of x [m, n]: L (unit diagonal, below) and U packed in one matrix; pivots
     (int32, from 0): row i was swapped with row pivots[i]; and the permutation (int32) with x[permutation] = L U.""",
+)
+
+def _permutation_meta(pivots, size):
+    ok = pivots.dtype is int32 and pivots.ndim >= 1 and pivots.shape[-1] <= size
+    require(ok, "permutation_of", f"expected int32 pivots [..., at most {size}], got {pivots}")
+    return aval((*pivots.shape[:-1], size), int32)
+
+
+def _permutation_reference(pivots, size):
+    order = np.broadcast_to(np.arange(size, dtype=np.int32), (*pivots.shape[:-1], size)).copy()
+    for i in np.ndindex(*pivots.shape[:-1]):
+        for j, p in enumerate(pivots[i]):
+            order[i][[j, p]] = order[i][[p, j]]
+    return order
+
+
+permutation_of = zero(
+    "permutation_of",
+    "pivots: Tensor, size: int",
+    impl=lambda pivots, size: lax.linalg.lu_pivots_to_permutation(pivots, size),
+    meta=_permutation_meta,
+    batch=rows_batch(lambda: permutation_of),
+    reference=_permutation_reference,
+    doc="The permutation of `size` rows that results from swapping row i with row pivots[i] (int32, from 0), one after another.",
 )
 
 # ---------------------------------------------------------------------------------------------------------------- qr

@@ -7,14 +7,14 @@ from .conv import *
 from .convert import *
 from .create import *
 from .dynamic import *
-from .einsum import *
+from .equation import *
 from .elementwise import *
 from .extreme import *
 from .gathers import *
 from .index import *
 from .join import *
 from .masked import *
-from .norm import *
+from .normalization import *
 from .order import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
@@ -22,7 +22,34 @@ from .rearrange import *
 from .reduce import *
 from .scatters import *
 from .shape import *
-from .softmax import *
+from .softmaxes import *
 from .special import *
 
-from . import at, attention, bounds, loss, operators  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, loss, operators, random  # isort: skip  # they install methods and operators of Array
+
+_PUBLIC = (
+    activation,
+    compare,
+    contract,
+    conv,
+    convert,
+    create,
+    dynamic,
+    equation,
+    elementwise,
+    extreme,
+    gathers,
+    index,
+    join,
+    masked,
+    normalization,
+    order,
+    parts,
+    rearrange,
+    reduce,
+    scatters,
+    shape,
+    softmaxes,
+    special,
+)
+__all__ = ["broadcast_shapes", "result_type", *(name for module in _PUBLIC for name in module.__all__)]

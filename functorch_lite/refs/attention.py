@@ -11,7 +11,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, compare, contract, create, elementwise, index, random, shape
 from .arguments import require, require_arrays, require_floating, require_one_dtype, shown
 from .promotion import broadcast_shapes, expand_to, to_dtype
-from .softmax import safe_softmax, softmax
+from .softmaxes import safe_softmax, softmax
 
 _F = "fl.nn.functional"
 

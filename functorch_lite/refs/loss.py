@@ -11,7 +11,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, compare, create, elementwise, index, reduce, shape
 from .arguments import require, require_arrays, require_floating, require_reduction, shown
 from .promotion import promoted, to_dtype
-from .softmax import log_softmax
+from .softmaxes import log_softmax
 
 _F = "fl.nn.functional"
 

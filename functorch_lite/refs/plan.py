@@ -172,6 +172,8 @@ def _spread(x, windows, fill):
 
 def _place(x, update, windows, how=scatters.scatter):
     """x with its windows (steps of 1) replaced by update, a block."""
+    if 0 in update.shape:
+        return x
     if all(_static(w) or _number(w) for w in windows):
         at = {w.dim: create.full((), w.start, int32) if _static(w) else array_of(w.start) for w in windows}
         return index.dynamic_update_slice(x, update, [at.get(d) if d in at else algebra.zero_index() for d in range(x.ndim)])

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 
 from ..core.array import Array
-from ..core.dtype import COMPLEX, FLOAT, INTEGER, NUMBERS, DType, bfloat16, float16, float32, float64, iinfo, int64, uint32, uint64
+from ..core.aval import aval_of
+from ..core.dtype import COMPLEX, FLOAT, INTEGER, DType, as_dtype, bfloat16, float16, float32, float64, iinfo, int64, uint32, uint64
 from ..core.op import Shape, Tensor, composite
 from ..prims import algebra, bits, compare, create, elementwise, order, parts, reduce, special
 from ..prims import random as prims
@@ -240,31 +241,18 @@ def bernoulli(key: Tensor, p: Tensor = 0.5, shape: Shape | None = None) -> Tenso
     [False, True]
     """
     _require_key("bernoulli", key)
-    p = array_of(p, float32 if p.__class__ in NUMBERS else None)
+    p = array_of(p, float32 if aval_of(p).weak else None)
     require(p.dtype.is_floating_point, "bernoulli", f"p must have a float dtype, got {shown(p)}", TypeError)
     p = to_dtype(p, _wide(p.dtype))
     unit = _unit(key, p.shape if shape is None else shape, p.dtype)
     return compare.lt(unit, expand_to(p, unit.shape))
 
 
-@composite(namespace=_RANDOM)
-def randint(key: Tensor, shape: Shape, low: Tensor, high: Tensor, dtype: DType = int64) -> Tensor:
-    """Integers in [low, high), which are ints or integer arrays that broadcast to shape, low < high.
-
-    64 random bits are taken modulo high - low, so no number is favoured by more than (high - low) / 2^64.
-
-    >>> import functorch_lite as fl
-    >>> x = fl.random.randint(fl.random.key(0), (100,), 3, 6)
-    >>> sorted(set(x.tolist()))
-    [3, 4, 5]
-    """
+@composite(namespace=_RANDOM, name="randint")
+def _randint(key: Tensor, shape: Shape, low: Tensor, high: Tensor, dtype: DType = int64) -> Tensor:
+    """Random bits modulo high - low, above low: in uint64, where differences of any integers are right."""
     _require_key("randint", key)
     require(dtype.category == INTEGER, "randint", f"dtype must be an integer dtype, got {dtype}", TypeError)
-    if low.__class__ is int and high.__class__ is int:
-        limits = iinfo(dtype)
-        require(low < high, "randint", f"expected low < high, got low={low}, high={high}")
-        ok = limits.min <= low and high - 1 <= limits.max
-        require(ok, "randint", f"low={low} and high={high} are out of the range of {dtype}")
     low, high = (array_of(x) for x in (low, high))
     ok = low.dtype.category == high.dtype.category == INTEGER
     require(ok, "randint", f"low and high must be integers, got {shown(low, high)}", TypeError)
@@ -272,6 +260,29 @@ def randint(key: Tensor, shape: Shape, low: Tensor, high: Tensor, dtype: DType =
     low, high = (cast(x, uint64, n.shape) for x in (low, high))
     n = elementwise.add(low, elementwise.rem(n, elementwise.sub(high, low)))
     return to_dtype(to_dtype(n, int64), dtype)
+
+
+def randint(key: Array, shape: int | Sequence[int], low: int | Array, high: int | Array, dtype=int64) -> Array:
+    """Integers in [low, high), which are ints or integer arrays that broadcast to shape, low < high.
+
+    64 random bits are taken modulo high - low, so no number is favoured by more than (high - low) / 2^64. RuntimeError for
+    ints with low >= high, or out of the range of dtype.
+
+    >>> import functorch_lite as fl
+    >>> x = fl.random.randint(fl.random.key(0), (100,), 3, 6)
+    >>> sorted(set(x.tolist()))
+    [3, 4, 5]
+    """
+    dtype = as_dtype(dtype)
+    if low.__class__ is int and high.__class__ is int and dtype.category == INTEGER:
+        limits = iinfo(dtype)
+        require(low < high, "randint", f"expected low < high, got low={low}, high={high}")
+        ok = limits.min <= low and high - 1 <= limits.max
+        require(ok, "randint", f"low={low} and high={high} are out of the range of {dtype}")
+    return _randint(key, shape, low, high, dtype)
+
+
+randint.op = _randint.op
 
 
 @composite(namespace=_RANDOM)

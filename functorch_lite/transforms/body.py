@@ -47,6 +47,9 @@ class Body:
     def __call__(self, *inputs) -> tuple:
         return tuple(evaluate(self.graph, inputs))
 
+    def __reduce__(self):
+        return intern, (self.graph, self.ins, self.outs, self.label)
+
     def __repr__(self) -> str:
         return f"<body {self.label}: {len(self.ins)} in, {len(self.outs)} out, {len(self.graph.nodes)} nodes>"
 

@@ -13,7 +13,7 @@ from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
 from ..core.interpreter import STATE, Interpreter, Traced, live, name_of, user_line
-from ..core.op import Linear
+from ..core.op import BILINEAR, Linear
 from ..prims import algebra
 from ..prims.control import linear_call
 from .arguments import Differentiated, callable_or_raise, label_of, primal_tree, run, same_kind, split_tree
@@ -64,7 +64,7 @@ class Tape(Interpreter):
             if op.decompose is None:
                 op.rule("transpose")
             return op.run(args, params)
-        if op.kind == "bilinear" and self.owns(args[0]) and self.owns(args[1]):
+        if op.kind is BILINEAR and self.owns(args[0]) and self.owns(args[1]):
             raise TypeError(f"{self.label}: {op.name} of two linear values, {args[0].aval} and {args[1].aval}, is not linear")
         out = op.infer(args, params)
         if op.multi:
