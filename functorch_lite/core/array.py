@@ -252,7 +252,13 @@ def wrap_as(known: Aval, buffer: jax.Array) -> Array:
 def put(data: np.ndarray, device: jax.Device | None = None) -> jax.Array:
     """A jax array with a copy of `data`, 64-bit types kept, whatever jax's global setting."""
     with jax.enable_x64(True):
-        return jax.device_put(np.array(data), device)
+        return jax.device_put(np.array(data), device or jax.config.jax_default_device or jax.local_devices()[0])
+
+
+def constant(data: np.ndarray) -> jax.Array:
+    """Like `put`, but uncommitted: an op runs where its other arguments are."""
+    with jax.enable_x64(True):
+        return jax.device_put(np.array(data))
 
 
 # ------------------------------------------------------------------------------------------------------- ways into it

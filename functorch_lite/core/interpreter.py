@@ -61,6 +61,19 @@ class Traced(Array):
             raise leak_error(self)
         return self.owner.concrete(self, what)
 
+    @property
+    def device(self) -> str | None:
+        """That of the data behind it; None inside a program, which runs where its inputs are."""
+        return self.value.device if isinstance(self.value, Array) else None
+
+    def is_deleted(self) -> bool:
+        """Whether the data has been given away: there is none of its own."""
+        return False
+
+    def block_until_ready(self) -> Array:
+        """Itself: there is nothing to wait for."""
+        return self
+
     def __repr__(self) -> str:
         state = "" if self.owner.alive else ", dead"
         return f"Traced({self.aval}, {self.owner.label}{state})"

@@ -45,11 +45,11 @@ def replace_pattern(
     >>> [n.name for n in gm.graph.nodes]
     ['x', 'y', 'cos', 'pow_1', 'sub', 'add', 'exp', 'output']
     """
-    pattern, replacement = _graph_of(pattern, "pattern"), _graph_of(replacement, "replacement")
+    pattern, replacement = _graph_of(pattern), _graph_of(replacement)
     holes, fills = pattern.placeholders, replacement.placeholders
     if len(holes) != len(fills):
         raise ValueError(f"replace_pattern: pattern and replacement must take as many arrays, got {len(holes)} and {len(fills)}")
-    results, new_results = _results(pattern, "pattern"), replacement.output_node().args
+    results, new_results = _results(pattern), replacement.output_node().args
     if len(results) != len(new_results):
         raise ValueError(f"replace_pattern: pattern and replacement must give as many results, got {len(results)} and {len(new_results)}")
     for n in (*pattern.nodes, *replacement.nodes):
@@ -71,7 +71,7 @@ def replace_pattern(
     return matches
 
 
-def _graph_of(program, what: str) -> Graph:
+def _graph_of(program) -> Graph:
     if isinstance(program, Graph):
         return program
     gm = program if isinstance(program, GraphModule) else symbolic_trace(program)
@@ -79,7 +79,7 @@ def _graph_of(program, what: str) -> Graph:
     return gm.graph
 
 
-def _results(pattern: Graph, what: str) -> tuple[Node, ...]:
+def _results(pattern: Graph) -> tuple[Node, ...]:
     results = pattern.output_node().args
     if not results or any(r.__class__ is not Node or r.op != "call_function" for r in results):
         raise ValueError("replace_pattern: each result of the pattern must be computed by an op")

@@ -220,6 +220,7 @@ lu = general(
     (int32, from 0): row i was swapped with row pivots[i]; and the permutation (int32) with x[permutation] = L U.""",
 )
 
+
 def _permutation_meta(pivots, size):
     ok = pivots.dtype is int32 and pivots.ndim >= 1 and pivots.shape[-1] <= size
     require(ok, "permutation_of", f"expected int32 pivots [..., at most {size}], got {pivots}")

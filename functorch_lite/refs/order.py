@@ -53,7 +53,7 @@ def _cumulative_extreme(name, prim, which):
         method=True,
         multi=True,
         returns=ValuesIndices,
-        reference=lambda x, dim: reference(x, dim, False) if x.ndim else (x, np.zeros((), np.int64)),
+        reference=lambda x, dim: reference(x, dim % x.ndim, False) if x.ndim else (x, np.zeros((), np.int64)),
     )
 
 
@@ -61,7 +61,7 @@ cummax = _cumulative_extreme("cummax", order.cummax, "largest")
 cummin = _cumulative_extreme("cummin", order.cummin, "smallest")
 
 
-@composite(method=True, reference=lambda x, dim: order.cumlogsumexp.op.reference(x, dim, False) if x.ndim else x)
+@composite(method=True, reference=lambda x, dim: order.cumlogsumexp.op.reference(x, dim % x.ndim, False) if x.ndim else x)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim, without overflow, of float or complex dtype.
 

@@ -59,7 +59,7 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
     with jax.enable_x64(True):
         sharding = None if device is None else jax.sharding.SingleDeviceSharding(device) if isinstance(device, jax.Device) else device
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype.dtype, sharding=sharding) for a in avals]
-        jitted = jax.jit(run, donate_argnums=donate, **({} if avals or sharding is None else {"out_shardings": sharding}))
+        jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
         on_cpu = (device.platform if isinstance(device, jax.Device) else jax.default_backend()) == "cpu"

@@ -8,7 +8,7 @@ from collections import OrderedDict
 import jax
 import numpy as np
 
-from ..core.array import Array, put, wrap_as
+from ..core.array import Array, constant, wrap_as
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS, WIDEST, category_of
 from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
@@ -20,35 +20,35 @@ _LIMIT = 1 << 14
 
 
 class Eval(Interpreter):
-    """Runs ops on Arrays. At first simple: each op at once."""
+    """Runs ops on Arrays. At first simple: each op at once.
 
-    __slots__ = ("executables", "lock")
+    An op runs where its arguments are. What no argument places (constants, and what was made of constants alone) is
+    *uncommitted*, in jax's words: it follows the others.
+    """
+
+    __slots__ = ("executables", "lock", "_placed")
 
     def __init__(self):
         super().__init__(None, "eager")
         self.executables: OrderedDict[tuple, Executable] = OrderedDict()
         self.lock = threading.Lock()
+        self._placed = None  # whether arrays may be in different places at all
 
     def bind(self, op, args, params):
         if op.inline:
             return op.run(args, params)
-        device, buffers = None, []
+        buffers = []
         for x in args:
             kind = x.__class__
             if kind is Array:
-                buffer = x.buffer
-                buffers.append(buffer)
-                mine = _device_of(buffer)
-                if device is None:
-                    device = mine
-                elif mine is not device:
-                    raise _devices_differ(op, args)
+                buffers.append(x.buffer)
             elif kind in NUMBERS:
                 buffers.append(_number(x))
             elif isinstance(x, Traced):
                 raise self._refuse(op, x)
             elif x is not None:
                 raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
+        device = None if self._placed is False else self._place(op, args, buffers)
         key = (op, device, *map(aval_of, args), static_key(params) if op.keyed else params)
         found = self.executables.get(key)
         if found is None:
@@ -63,6 +63,20 @@ class Eval(Interpreter):
             if len(self.executables) >= _LIMIT:
                 self.executables.popitem(last=False)
             self.executables[key] = found
+        return found
+
+    def _place(self, op, args, buffers):
+        """The device of the committed arguments; None if there is none, or no choice."""
+        if self._placed is None:
+            self._placed = jax.default_backend() != "cpu" or jax.device_count() > 1
+        found = None
+        for buffer in buffers if self._placed else ():
+            if buffer.committed:
+                mine = _device_of(buffer)
+                if found is None:
+                    found = mine
+                elif mine is not found:
+                    raise _devices_differ(op, args)
         return found
 
     def _refuse(self, op, x):
@@ -92,7 +106,7 @@ def _number(x):
     out = _NUMBER_BUFFERS.get(key)
     if out is None:
         try:
-            out = put(np.asarray(x, WIDEST[category_of(x)].dtype))
+            out = constant(np.asarray(x, WIDEST[category_of(x)].dtype))
         except OverflowError:
             raise OverflowError(f"the Python int {x} does not fit in int64") from None
         if len(_NUMBER_BUFFERS) > 1024:

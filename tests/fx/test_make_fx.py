@@ -13,7 +13,7 @@ V = np.array([0.5, -1.0, 2.0], np.float32)
 X = fl.asarray(V)
 
 
-def ops(gm, level=None):
+def ops(gm):
     return [n.target.name for n in gm.graph.nodes if n.op == "call_function" and hasattr(n.target, "namespace")]
 
 

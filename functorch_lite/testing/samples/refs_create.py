@@ -18,7 +18,7 @@ def fillings(rng, dtype):
 def ends(rng, dtype):
     for n in STEPS:
         yield Sample(array(rng, (), dtype, -2, 0), array(rng, (), dtype, 1, 3), n, dtype=dtype)
-    yield Sample(array(rng, (), dtype, -2, 0), 3, 5)
+    yield Sample(array(rng, (), dtype, -2, 0), 3, 5, differentiable=False)  # float32, too coarse for differences
 
 
 def ramps(rng, dtype):

@@ -1,0 +1,255 @@
+"""Factorizations, eigenvalues and singular values of matrices [..., m, n], as torch.linalg has them. Their formulas are the prims'."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.array import Array
+from ..core.op import Tensor, composite
+from ..prims import compare, create, elementwise, linalg, matrix, spectral
+from .arguments import require, require_arrays, require_one_dtype
+from .promotion import broadcast_shapes, expand_to
+
+NAMESPACE = "fl.linalg"
+
+
+class QR(NamedTuple):
+    """Q with orthonormal columns and upper triangular R."""
+
+    Q: Array
+    R: Array
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class SVD(NamedTuple):
+    """Orthonormal columns U, falling singular values S, and orthonormal rows Vh."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+class LU(NamedTuple):
+    """A permutation matrix, unit lower triangular L, and upper triangular U."""
+
+    P: Array
+    L: Array
+    U: Array
+
+
+class LUFactor(NamedTuple):
+    """L and U packed in one matrix, and the pivots (int32, from 1) that LAPACK counts."""
+
+    LU: Array
+    pivots: Array
+
+
+def aligned(name, *xs):
+    """Matrices of one dtype with their leading dimensions broadcast to one shape."""
+    require_one_dtype(name, **{f"argument {i}": x for i, x in enumerate(xs)})
+    linalg.require_matrices(name, *xs)
+    lead = broadcast_shapes(*[x.shape[:-2] for x in xs])
+    return [expand_to(x, (*lead, *x.shape[-2:])) for x in xs]
+
+
+def _adjoint_of(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+# ---------------------------------------------------------------------------------------------------------- cholesky
+
+
+def _cholesky_reference(x, *, upper=False):
+    factor = np.linalg.cholesky(x)
+    return _adjoint_of(factor) if upper else factor
+
+
+@composite(namespace=NAMESPACE, reference=_cholesky_reference)
+def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L with L L^H = input, for Hermitian positive-definite input; or, if upper, the U = L^H with U^H U = input.
+
+    LinAlgError if input is not positive-definite (unchecked under jit). The gradient is Hermitian.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.cholesky(fl.asarray([[4.0, 2.0], [2.0, 2.0]])).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+    require_arrays("linalg.cholesky", input=input)
+    factor = linalg.cholesky(input)
+    return matrix.adjoint(factor) if upper else factor
+
+
+def _triangular_twice(b, factor, upper):
+    """x with L L^H x = b (or U^H U x = b)."""
+    conjugate = factor.dtype.is_complex
+    first, second = (True, conjugate), (False, False)  # transpose and conjugate of the upper factor, in the order of the solves
+    for transpose, conj in (first, second) if upper else (second, first):
+        b = linalg.triangular_solve(factor, b, True, not upper, transpose, conj, False)
+    return b
+
+
+def _cholesky_solve_reference(b, factor, upper=False):
+    factor = _adjoint_of(np.triu(factor)) if upper else np.tril(factor)
+    return np.linalg.solve(factor @ _adjoint_of(factor), b)
+
+
+@composite(reference=_cholesky_solve_reference)
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    """x with A x = input, given A's Cholesky factor input2 (lower, or upper), [..., n, n]; input is [..., n, k]."""
+    b, factor = aligned("cholesky_solve", input, input2)
+    return _triangular_twice(b, factor, upper)
+
+
+@composite(
+    reference=lambda factor, upper=False: _cholesky_solve_reference(np.broadcast_to(np.eye(len(factor.T)), factor.shape), factor, upper)
+)
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of the matrix whose Cholesky factor is input (lower, or upper)."""
+    require_arrays("cholesky_inverse", input=input)
+    linalg.require_matrices("cholesky_inverse", input, square=True)
+    return _triangular_twice(matrix.eye(input), input, upper)
+
+
+# ----------------------------------------------------------------------------------------------------------------- lu
+
+
+def _no_pivoting(name, pivot):
+    require(pivot, name, "LU without pivoting is not implemented: leave pivot=True")
+
+
+def _lu_factor_reference(a, *, pivot=True):
+    packed, pivots, _ = linalg.lu.op.reference(a)
+    return packed, pivots + np.int32(1)
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=LUFactor, reference=_lu_factor_reference)
+def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple:
+    """The LU factorization with partial pivoting in LAPACK's packed form, for `lu_solve`: a named tuple (LU, pivots).
+
+    pivots are int32 and count from 1: row i was swapped with row pivots[i] - 1.
+    """
+    require_arrays("linalg.lu_factor", A=A)
+    _no_pivoting("linalg.lu_factor", pivot)
+    packed, pivots, _ = linalg.lu(A)
+    return packed, elementwise.add(pivots, create.full(pivots.shape, 1, pivots.dtype))
+
+
+def _lu_reference(a, *, pivot=True):
+    packed, _, permutation = linalg.lu.op.reference(a)
+    *lead, m, n = a.shape
+    k = min(m, n)
+    lower = np.tril(packed[..., :, :k], -1) + np.eye(m, k, dtype=a.dtype)
+    return np.swapaxes(np.eye(m, dtype=a.dtype)[permutation], -1, -2), lower, np.triu(packed[..., :k, :])
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=LU, reference=_lu_reference)
+def lu(A: Tensor, *, pivot: bool = True) -> tuple:
+    """A = P L U with partial pivoting: a named tuple (P, L, U), for A [..., m, n]."""
+    require_arrays("linalg.lu", A=A)
+    _no_pivoting("linalg.lu", pivot)
+    packed, _, permutation = linalg.lu(A)
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    lower = matrix.keep(matrix.block(packed, m, k), compare.lt)
+    rows = create.full((*A.shape[:-2], m, m), 1, A.dtype)
+    swaps = matrix.transposed(linalg.permuted(permutation, matrix.keep(rows, compare.eq)))
+    return swaps, elementwise.add(lower, matrix.eye(lower)), matrix.keep(matrix.block(packed, k, n), compare.ge)
+
+
+# ----------------------------------------------------------------------------------------------------------------- qr
+
+
+def _qr_reference(a, mode="reduced"):
+    if mode == "r":
+        return np.empty((0,), a.dtype), np.linalg.qr(a, "r")
+    return tuple(np.linalg.qr(a, mode))
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=QR, reference=_qr_reference)
+def qr(A: Tensor, mode: str = "reduced") -> tuple:
+    """A = Q R as a named tuple (Q, R): 'reduced' with min(m, n) columns in Q, 'complete' with m, or 'r' with an empty Q.
+
+    Differentiable where the leading min(m, n) columns are independent, but not the complete form of a tall matrix.
+    """
+    require_arrays("linalg.qr", A=A)
+    require(mode in ("reduced", "complete", "r"), "linalg.qr", f"mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    q, r = linalg.qr(A, mode == "complete")
+    return (create.full((0,), 0, A.dtype) if mode == "r" else q), r
+
+
+# ------------------------------------------------------------------------------------------------------- eigenvalues
+
+
+def _lower(name, UPLO):
+    require(UPLO in ("L", "U", "l", "u"), name, f"UPLO must be 'L' or 'U', got {UPLO!r}")
+    return UPLO in ("L", "l")
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=Eigen, reference=lambda a, UPLO="L": tuple(np.linalg.eigh(a, UPLO)))
+def eigh(input: Tensor, UPLO: str = "L") -> tuple:
+    """The eigenvalues (real, rising) and eigenvectors of Hermitian input, of which one triangle is read: (eigenvalues, eigenvectors).
+
+    The derivative of eigenvectors is infinite where eigenvalues coincide; that of the eigenvalues alone is not.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.eigh(fl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
+    require_arrays("linalg.eigh", input=input)
+    return spectral.eigh(input, _lower("linalg.eigh", UPLO))
+
+
+@composite(namespace=NAMESPACE, reference=lambda a, UPLO="L": np.linalg.eigvalsh(a, UPLO))
+def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues (real, rising) of Hermitian input, of which one triangle is read."""
+    require_arrays("linalg.eigvalsh", input=input)
+    return spectral.eigh(input, _lower("linalg.eigvalsh", UPLO))[0]
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=Eigen, reference=spectral.eig.op.reference)
+def eig(input: Tensor) -> tuple:
+    """The eigenvalues and eigenvectors (columns of norm 1) of square input, both complex, in no order: (eigenvalues, eigenvectors)."""
+    require_arrays("linalg.eig", input=input)
+    return spectral.eig(input)
+
+
+@composite(namespace=NAMESPACE, reference=lambda a: spectral.eig.op.reference(a)[0])
+def eigvals(input: Tensor) -> Tensor:
+    """The eigenvalues of square input, complex, in no order."""
+    require_arrays("linalg.eigvals", input=input)
+    return spectral.eig(input)[0]
+
+
+# --------------------------------------------------------------------------------------------------- singular values
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=SVD, reference=lambda a, full_matrices=True: tuple(np.linalg.svd(a, full_matrices)))
+def svd(A: Tensor, full_matrices: bool = True) -> tuple:
+    """A = U diag(S) Vh as a named tuple (U, S, Vh): S real and falling; U and Vh square, or of min(m, n) columns and rows.
+
+    The derivative of U and Vh is infinite where singular values coincide, and the additional vectors of full matrices have none.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.svd(fl.asarray([[0.0, 2.0], [1.0, 0.0]])).S.tolist()
+    [2.0, 1.0]
+    """
+    require_arrays("linalg.svd", A=A)
+    return spectral.svd(A, full_matrices, True)
+
+
+@composite(namespace=NAMESPACE, reference=lambda a: np.linalg.svd(a, compute_uv=False))
+def svdvals(A: Tensor) -> Tensor:
+    """The singular values of A, falling."""
+    require_arrays("linalg.svdvals", A=A)
+    return spectral.svd(A, False, False)[0]
+
+
+__all__ = ["cholesky_inverse", "cholesky_solve"]
