@@ -1,19 +1,22 @@
 """functorch_lite: composable function transforms over immutable arrays, on XLA."""
 
 from . import prims, tree
-from .core.array import Array, asarray
+from .core.array import Array, asarray, block_until_ready, from_dlpack
 from .core.cell import Cell
 from .core.dtype import (
     bfloat16,
     complex64,
     complex128,
+    finfo,
     float16,
     float32,
     float64,
+    iinfo,
     int8,
     int16,
     int32,
     int64,
+    promote_types,
     uint8,
     uint16,
     uint32,
@@ -41,6 +44,6 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, decomp, errors, fx, nn, random, xla  # isort: skip  # xla installs the bottom of the stack
+from . import debug, decomp, errors, fft, fx, linalg, nn, random, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray

@@ -18,6 +18,7 @@ from .core.pytree import (
     transpose,
     unflatten,
 )
+from .transforms.ravel import ravel
 
 __all__ = [
     "Path",
@@ -31,6 +32,7 @@ __all__ = [
     "leaves_with_path",
     "map",
     "map_with_path",
+    "ravel",
     "reduce",
     "register",
     "structure",

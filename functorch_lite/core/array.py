@@ -302,7 +302,9 @@ def from_dlpack(x, *, device=None, copy: bool | None = None) -> Array:
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(x).__name__}; use asarray")
     with jax.enable_x64(True):
-        buffer = jax.dlpack.from_dlpack(x, copy=None if copy is False else not isinstance(x, jax.Array))
+        buffer = jax.dlpack.from_dlpack(x)
+        if copy is not False and not isinstance(x, jax.Array):  # its copy=True shares memory now and then (jax 0.10)
+            buffer = jax.device_put(buffer, may_alias=False).block_until_ready()  # the owner may write as soon as this returns
     out = wrap(buffer)
     return out if device is None else out.to(device=device)
 

@@ -23,7 +23,7 @@ class Cell:
     >>> count = fl.Cell(0)
     >>> count.value = count.value + 1
     >>> count
-    Cell(Array(1))
+    Cell(Array(1, dtype=int64))
     """
 
     __slots__ = ("_value", "home", "__weakref__")

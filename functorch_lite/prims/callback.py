@@ -54,13 +54,13 @@ def _unpack(x, dtype):
 
 
 def _host_unpack(x, a):
-    x = np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
     return x.view(a.dtype.dtype)[..., 0] if _wide(a.dtype.dtype) else x
 
 
 def _host_pack(x, a):
     x = np.asarray(x, a.dtype.dtype)
-    return np.ascontiguousarray(x)[..., None].view(np.uint32) if _wide(a.dtype.dtype) else x
+    return np.asarray(x, order="C")[..., None].view(np.uint32) if _wide(a.dtype.dtype) else x
 
 
 def _packed_spec(a):

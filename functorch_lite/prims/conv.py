@@ -71,6 +71,8 @@ def _split(x, dim: int, outer: int):
 def transposed_kernel(w, groups: int):
     """w [groups O, C, *kernel] as a kernel from O to C channels: flipped, [groups C, O, *kernel]."""
     w = shape.flip(w, tuple(range(2, w.ndim)))
+    if groups == 1:
+        return algebra.move(w, 1, 0)
     return _merge(algebra.move(_split(w, 0, groups), 2, 1), 0)
 
 
@@ -90,8 +92,10 @@ def _to_w(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
     pads = []
     for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
         pads.append((low, _dilated(k, b) - 1 + _dilated(p, s) - _dilated(n, a) - low))
-    x = algebra.move(_split(conj_of(x), 1, groups), 0, 2)  # [N, groups, C] -> [groups, C, N]
-    x = _merge(algebra.move(x, 1, 0), 1)  # [C, groups N]
+    x = conj_of(x)
+    if groups > 1:
+        x = _merge(algebra.move(_split(x, 1, groups), 1, 0), 0)  # [groups N, C]
+    x = algebra.move(x, 1, 0)  # [C, groups N]
     out = conv_general(x, algebra.move(ct, 1, 0), w_dilation, tuple(pads), x_dilation, strides, groups)  # [C, O]
     return algebra.move(out, 1, 0)
 

@@ -9,7 +9,7 @@ from ..core.aval import aval
 from ..core.dtype import INTEGER
 from . import algebra, create, scatters
 from .families import linear, require
-from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, narrow, result_shape, rows, split, where_ok
+from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, narrow, one_window, result_shape, rows, split, where_ok
 
 # ----------------------------------------------------------------------------------------------------------- gather
 
@@ -19,6 +19,8 @@ def gather_impl(x, *rest):
     whole = dict(zip(dims, [n or 1 for n in sizes])) | dict.fromkeys(batch[0], 1)
     if x.size == 0:
         return lax.full(result_shape(x, index[0].shape, dims, sizes, batch, at), 0, x.dtype)
+    if (window := one_window(x, index, dims, sizes, batch, mode)) is not None:
+        return lax.reshape(lax.dynamic_slice(x, *window), result_shape(x, index[0].shape, dims, sizes, batch, at))
     layout = lax.GatherDimensionNumbers(*layout_of(x, index[0].ndim, dims, sizes, batch, at))
     slices = tuple([whole.get(d, n) for d, n in enumerate(x.shape)])
     return lax.gather(

@@ -138,7 +138,7 @@ def _cumulative_extremum_impl(before):
 
 def _picked_jvp(ans, primals, tangents, dim, *_):
     """The tangent of values that were picked along dim, at the positions that are the second output."""
-    return index.take_along(tangents[0], ans[1], dim), None
+    return index.take_along(tangents[0], ans[1], dim, "inside"), None
 
 
 def _cumulative_extremum_reference(accumulate):
@@ -250,7 +250,7 @@ def _sort_permuted(operands, dim, num_keys, descending):
 
 
 def _permute_tangents(tangents, source, dim):
-    return tuple([None if t is None else index.take_along(t, source, dim, "check", True) for t in tangents])
+    return tuple([None if t is None else index.take_along(t, source, dim, "inside", True) for t in tangents])
 
 
 def _sort_jvp(ans, primals, tangents, dim, num_keys, descending):

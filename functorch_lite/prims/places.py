@@ -8,8 +8,8 @@ of `dims`, the dimensions of x that they point into; then come the static parame
     batch   (dims of x, dims of I) that run together: row i of I points into row i of x
     at      where the dimensions of I stand among the window's, in the result of gather and the updates of a scatter
     mode    what an index outside x means: "check" raises IndexError (unchecked under jit, and where it reaches then is undefined);
-            "wrap" is "check" after a negative index has counted from the end; "clip" moves the window inside;
-            "drop" reads zeros and writes nothing
+            "wrap" does so after a negative index has counted from the end; "clip" moves the window inside; "drop" reads zeros
+            and writes nothing; "inside" is a promise that there is none
     unique  a promise that no two windows overlap
 
 The window has the other dimensions of x whole, and those of `dims` that are not dropped, in x's order. So x[i] is
@@ -25,7 +25,7 @@ from ..core.dtype import INTEGER
 from . import algebra
 from .families import require
 
-MODES = {"check": None, "wrap": None, "clip": "clip", "drop": "fill"}
+MODES = {"check": None, "inside": None, "wrap": None, "clip": "clip", "drop": "fill"}
 WHERE = "dims: Dims, sizes: Dims, batch: Pairs = ((), ()), at: int = 0, mode: str = 'check', unique: bool = False"
 _STATICS = 6
 
@@ -68,10 +68,23 @@ def where_ok(name, x, index, dims, sizes, batch, at, mode, unique):
 
 def columns(x, index, dims, mode):
     """The index arrays as lax takes them: int32, stacked along a new last dimension."""
-    index = [narrow(i, -x.shape[d] - 1, x.shape[d]) for i, d in zip(index, dims)]
-    if mode == "wrap":
-        index = [lax.select(i < 0, i + x.shape[d], i) for i, d in zip(index, dims)]
+    index = [_counted(i, x.shape[d], mode) for i, d in zip(index, dims)]
     return lax.concatenate([lax.expand_dims(i, (i.ndim,)) for i in index], index[0].ndim)
+
+
+def _counted(index, size, mode):
+    index = narrow(index, -size - 1, size)
+    return lax.select(index < 0, index + size, index) if mode == "wrap" else index
+
+
+def one_window(x, index, dims, sizes, batch, mode):
+    """(starts, its shape in x) if all of index is one window, else None. XLA makes better code of dynamic slices then; and of a gather,
+    an elementwise op and a scatter at one index its CPU compiler (jax 0.10.2) has made wrong code."""
+    if batch[0] or mode == "drop" or index[0].size != 1 or x.size == 0:
+        return None
+    starts = {d: _counted(lax.reshape(i, ()), x.shape[d], mode) for i, d in zip(index, dims)}
+    extents = {d: n or 1 for d, n in zip(dims, sizes)}
+    return [starts.get(d, np.int32(0)) for d in range(x.ndim)], tuple([extents.get(d, n) for d, n in enumerate(x.shape)])
 
 
 def narrow(index, low: int, high: int):

@@ -9,10 +9,10 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import int32
-from . import algebra, compare, create, elementwise, shape
+from . import algebra, compare, create, elementwise, order, shape
 from . import index as indexing
 from .families import ANY, NUMERIC, ORDERED, general, linear, require, require_category
-from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, rows, split, where_ok
+from .places import MODES, WHERE, along, batched, checks_of, columns, layout_of, one_window, rows, split, where_ok
 
 
 def _scatter_impl(scatter):
@@ -117,6 +117,9 @@ def _set_impl(x, updates, *rest):
     """The last of the updates to one element wins. The CPU writes in order; elsewhere the order is undefined, so that the highest
     number of an update is found first, and then what it wrote."""
     index, (*where, unique) = split(rest)
+    dims, sizes, batch, _, mode = where
+    if updates.size and (window := one_window(x, index, dims, sizes, batch, mode)) is not None:
+        return lax.dynamic_update_slice(x, lax.reshape(updates, window[1]), window[0])
     in_order = _scatter_impl(lax.scatter)
 
     def by_number(x, updates, *index):
@@ -144,26 +147,35 @@ scatter.op.impl = _set_impl
 
 
 def _mul_jvp(ans, primals, tangents, *where):
-    """An update's partial is x times the *other* updates to its element: their product by division, save for zeros, where it is
-    the product of all that are not zero if only one is. (Second derivatives are right where no two updates to one element
-    are zero.)"""
+    """An update's partial is x times the *other* updates to its element."""
     (x, updates, *index), (tx, tu, *_) = primals, tangents
     terms = []
-    ones = algebra.one_like(x)
     if tx is not None:
-        terms.append(algebra.mul(tx, scatter_mul(ones, updates, index, *where)))
+        terms.append(algebra.mul(tx, scatter_mul(algebra.one_like(x), updates, index, *where)))
     if tu is not None:
         others = indexing.gather(x, index, *where)
         if not where[-1]:
-            one, nothing = algebra.one_like(updates), algebra.full_like(updates, 0)
-            zero = compare.eq(updates, nothing)
-            safe = compare.select(zero, one, updates)
-            rest = elementwise.div(indexing.gather(scatter_mul(ones, safe, index, *where), index, *where), safe)
-            zeros = scatter_add(algebra.full_like(x, 0), compare.select(zero, one, nothing), index, *where)
-            other_zeros = algebra.add(indexing.gather(zeros, index, *where), compare.select(zero, algebra.neg(one), nothing))
-            others = algebra.mul(others, compare.select(compare.eq(other_zeros, nothing), rest, nothing))
+            element = indexing.gather(algebra.add(_numbered(x.shape), create.full(x.shape, 1, int32)), index, *where)
+            others = algebra.mul(others, _other_factors(updates, element))
         terms.append(scatter_add(algebra.full_like(x, 0), algebra.mul(tu, others), index, *where))
     return algebra.total(terms)
+
+
+def _other_factors(updates, element):
+    """For each update the product of the others to its element, without division: zeros are no exception. In the order of the
+    elements these are the products of what comes before and behind, each run of equal elements on its own."""
+    (n,), u = (updates.aval.size,), shape.reshape(updates, (updates.aval.size,))
+    element, source = order.sort([shape.reshape(element, (n,)), _numbered((n,))], 0)
+    u = indexing.take_along(u, source, 0, "inside", True)
+    one, nothing = algebra.one_like(u), algebra.full_like(u, 0)
+
+    def product(reverse):
+        joined = compare.eq(element, order.shift(element, 0, reverse, -1))
+        factor = compare.select(joined, order.shift(u, 0, reverse), nothing)
+        return order.linear_recurrence(factor, compare.select(joined, nothing, one), 0, reverse)
+
+    others = put_along(scatter, nothing, source, algebra.mul(product(False), product(True)), 0, "inside", True)
+    return shape.reshape(others, updates.shape)
 
 
 scatter_mul = _scatter(

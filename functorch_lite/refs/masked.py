@@ -149,7 +149,7 @@ def _masked_select_static(input: Tensor, mask: Tensor, size: int, fill_value: Te
         return cast(fill_value, x.dtype, (size,))
     places = _positions(m, size)
     missing = compare.lt(places, algebra.zeros(places.aval))
-    found = index.gather(_flat(x), [compare.select(missing, algebra.zeros(places.aval), places)], *rows_at(0, "clip"))
+    found = index.gather(_flat(x), [compare.select(missing, algebra.zeros(places.aval), places)], *rows_at(0, "inside"))
     return compare.select(missing, cast(fill_value, x.dtype, (size,)), found)
 
 
@@ -167,7 +167,7 @@ def masked_select(input: Tensor, mask: Tensor, *, size: int | None = None, fill_
         return _masked_select_static(input, mask, size, fill_value)
     x, m = _masked("masked_select", input, mask)
     data = _data("masked_select", m, "give size=, the number of elements wanted, or choose with fl.where(mask, x, other)")
-    return index.gather(_flat(x), [asarray(np.flatnonzero(data))], *rows_at(0, "clip"), True)
+    return index.gather(_flat(x), [asarray(np.flatnonzero(data))], *rows_at(0, "inside"), True)
 
 
 def _scatter_reference(x, mask, source):

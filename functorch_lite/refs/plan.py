@@ -90,7 +90,7 @@ def plan(shape: tuple[int, ...], indices, spec) -> Plan:
             view.append(1 if entry in ("new", "flag") else shape[d])
         d += entry not in ("new", "flag")
     sure = all(entry in ("mask", "flag") for entry in spec if entry in ("array", "mask", "flag"))
-    return Plan(shape, windows, (*view, *shape[d:]), _one_shape(arrays), tuple(dims), "clip" if sure else "wrap", sure)
+    return Plan(shape, windows, (*view, *shape[d:]), _one_shape(arrays), tuple(dims), "inside" if sure else "wrap", sure)
 
 
 def _one_shape(arrays):

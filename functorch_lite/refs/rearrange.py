@@ -300,7 +300,7 @@ def unfold_dim(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     starts = create.iota((count,), 0, int64)
     if step > 1:
         starts = algebra.mul(starts, algebra.full_like(starts, step))
-    windows = index.gather(x, [starts], (d,), (size,), ((), ()), d, "clip", step >= size)
+    windows = index.gather(x, [starts], (d,), (size,), ((), ()), d, "inside", step >= size)
     order = [i for i in range(x.ndim + 1) if i != d + 1]
     return permuted(windows, (*order, d + 1))
 

@@ -37,7 +37,7 @@ def pure_callback(function: Callable, result, *args, vectorized: bool = False):
     in `custom_jvp` or `custom_vjp` to give it one.
 
     >>> import functorch_lite as fl, numpy as np
-    >>> fl.jit(lambda x: fl.pure_callback(np.cbrt, x, x))(fl.asarray([8.0, 27.0])).tolist()
+    >>> fl.jit(lambda x: fl.pure_callback(np.sqrt, x, x))(fl.asarray([4.0, 9.0])).tolist()
     [2.0, 3.0]
     """
     callable_or_raise("pure_callback", function)

@@ -78,7 +78,7 @@ def test_ways_in():
 
 def test_jax_and_dlpack():
     x = fl.asarray(X)
-    assert jax.numpy.asarray(x).dtype == np.float32 and float(jax.numpy.sum(x)) == 15
+    assert jax.numpy.asarray(x).dtype == np.float32 and float(jax.numpy.sum(jax.numpy.asarray(x))) == 15
     for data in (np.arange(3), np.arange(3.0), np.arange(3, dtype=np.complex128)):
         y = fl.from_dlpack(data)
         assert y.buffer.dtype == data.dtype
