@@ -1,5 +1,7 @@
 """Fourier transforms by name, as PyTorch's torch.fft has them. Names only: the ops live in refs/."""
 
+# ruff: noqa: F401  # names only
+
 from .refs.fourier import (
     fft,
     fft2,

@@ -1,5 +1,7 @@
 """Linear algebra by name, as PyTorch's torch.linalg has it. Names only: the ops live in refs/."""
 
+# ruff: noqa: F401  # names only
+
 from .errors import LinAlgError
 from .refs.contract import matmul
 from .refs.linalg import cholesky, eig, eigh, eigvals, eigvalsh, lu, lu_factor, qr, svd, svdvals

@@ -1,8 +1,11 @@
 """What the suite reports at its end: the cells of the op table, summed over all workers."""
 
 import json
+import os
 
-from functorch_lite.testing import Counts
+os.environ.setdefault("FUNCTORCH_LITE_COMPILE", "quick")  # programs here are small and run once: what costs is compiling them
+
+from functorch_lite.testing import Counts  # noqa: E402
 
 
 def pytest_terminal_summary(terminalreporter):

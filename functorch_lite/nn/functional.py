@@ -1,5 +1,7 @@
 """Every op of neural networks by name, as PyTorch's torch.nn.functional has them. Names only: the ops live in refs/."""
 
+# ruff: noqa: F401  # names only
+
 from ..refs.activation import (
     celu,
     elu,
@@ -40,6 +42,19 @@ from ..refs.loss import (
     pick,
     smooth_l1_loss,
 )
+from ..refs.margins import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
 from ..refs.normalization import (
     batch_norm,
     batch_norm_stats,
@@ -50,6 +65,7 @@ from ..refs.normalization import (
     rms_norm,
     standardize,
 )
+from ..refs.norms import normalize
 from ..refs.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -67,4 +83,5 @@ from ..refs.pool import (
     max_pool3d,
     max_pool3d_with_indices,
 )
+from ..refs.rearrange import pad
 from ..refs.softmaxes import log_softmax, safe_softmax, softmax, softmin

@@ -13,6 +13,7 @@ from .extreme import *
 from .gathers import *
 from .index import *
 from .join import *
+from .linalg import *
 from .masked import *
 from .normalization import *
 from .order import *
@@ -24,8 +25,9 @@ from .scatters import *
 from .shape import *
 from .softmaxes import *
 from .special import *
+from .systems import *
 
-from . import at, attention, bounds, loss, operators, random  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, fourier, loss, norms, operators, pool, random  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -41,6 +43,7 @@ _PUBLIC = (
     gathers,
     index,
     join,
+    linalg,
     masked,
     normalization,
     order,
@@ -51,5 +54,6 @@ _PUBLIC = (
     shape,
     softmaxes,
     special,
+    systems,
 )
 __all__ = ["broadcast_shapes", "result_type", *(name for module in _PUBLIC for name in module.__all__)]

@@ -55,7 +55,7 @@ class LUFactor(NamedTuple):
 def aligned(name, *xs):
     """Matrices of one dtype with their leading dimensions broadcast to one shape."""
     require_one_dtype(name, **{f"argument {i}": x for i, x in enumerate(xs)})
-    linalg.require_matrices(name, *xs)
+    linalg.require_matrices(name, *[x.aval for x in xs])
     lead = broadcast_shapes(*[x.shape[:-2] for x in xs])
     return [expand_to(x, (*lead, *x.shape[-2:])) for x in xs]
 
@@ -82,7 +82,7 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     >>> fl.linalg.cholesky(fl.asarray([[4.0, 2.0], [2.0, 2.0]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
-    require_arrays("linalg.cholesky", input=input)
+    require_arrays("cholesky", input=input)
     factor = linalg.cholesky(input)
     return matrix.adjoint(factor) if upper else factor
 
@@ -114,7 +114,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is input (lower, or upper)."""
     require_arrays("cholesky_inverse", input=input)
-    linalg.require_matrices("cholesky_inverse", input, square=True)
+    linalg.require_matrices("cholesky_inverse", input.aval, square=True)
     return _triangular_twice(matrix.eye(input), input, upper)
 
 
@@ -136,8 +136,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple:
 
     pivots are int32 and count from 1: row i was swapped with row pivots[i] - 1.
     """
-    require_arrays("linalg.lu_factor", A=A)
-    _no_pivoting("linalg.lu_factor", pivot)
+    require_arrays("lu_factor", A=A)
+    _no_pivoting("lu_factor", pivot)
     packed, pivots, _ = linalg.lu(A)
     return packed, elementwise.add(pivots, create.full(pivots.shape, 1, pivots.dtype))
 
@@ -153,8 +153,8 @@ def _lu_reference(a, *, pivot=True):
 @composite(namespace=NAMESPACE, multi=True, returns=LU, reference=_lu_reference)
 def lu(A: Tensor, *, pivot: bool = True) -> tuple:
     """A = P L U with partial pivoting: a named tuple (P, L, U), for A [..., m, n]."""
-    require_arrays("linalg.lu", A=A)
-    _no_pivoting("linalg.lu", pivot)
+    require_arrays("lu", A=A)
+    _no_pivoting("lu", pivot)
     packed, _, permutation = linalg.lu(A)
     m, n = A.shape[-2:]
     k = min(m, n)
@@ -179,8 +179,8 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple:
 
     Differentiable where the leading min(m, n) columns are independent, but not the complete form of a tall matrix.
     """
-    require_arrays("linalg.qr", A=A)
-    require(mode in ("reduced", "complete", "r"), "linalg.qr", f"mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    require_arrays("qr", A=A)
+    require(mode in ("reduced", "complete", "r"), "qr", f"mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     q, r = linalg.qr(A, mode == "complete")
     return (create.full((0,), 0, A.dtype) if mode == "r" else q), r
 
@@ -203,28 +203,28 @@ def eigh(input: Tensor, UPLO: str = "L") -> tuple:
     >>> fl.linalg.eigh(fl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [1.0, 2.0]
     """
-    require_arrays("linalg.eigh", input=input)
-    return spectral.eigh(input, _lower("linalg.eigh", UPLO))
+    require_arrays("eigh", input=input)
+    return spectral.eigh(input, _lower("eigh", UPLO))
 
 
 @composite(namespace=NAMESPACE, reference=lambda a, UPLO="L": np.linalg.eigvalsh(a, UPLO))
 def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues (real, rising) of Hermitian input, of which one triangle is read."""
-    require_arrays("linalg.eigvalsh", input=input)
-    return spectral.eigh(input, _lower("linalg.eigvalsh", UPLO))[0]
+    require_arrays("eigvalsh", input=input)
+    return spectral.eigh(input, _lower("eigvalsh", UPLO))[0]
 
 
 @composite(namespace=NAMESPACE, multi=True, returns=Eigen, reference=spectral.eig.op.reference)
 def eig(input: Tensor) -> tuple:
     """The eigenvalues and eigenvectors (columns of norm 1) of square input, both complex, in no order: (eigenvalues, eigenvectors)."""
-    require_arrays("linalg.eig", input=input)
+    require_arrays("eig", input=input)
     return spectral.eig(input)
 
 
 @composite(namespace=NAMESPACE, reference=lambda a: spectral.eig.op.reference(a)[0])
 def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues of square input, complex, in no order."""
-    require_arrays("linalg.eigvals", input=input)
+    require_arrays("eigvals", input=input)
     return spectral.eig(input)[0]
 
 
@@ -241,14 +241,14 @@ def svd(A: Tensor, full_matrices: bool = True) -> tuple:
     >>> fl.linalg.svd(fl.asarray([[0.0, 2.0], [1.0, 0.0]])).S.tolist()
     [2.0, 1.0]
     """
-    require_arrays("linalg.svd", A=A)
+    require_arrays("svd", A=A)
     return spectral.svd(A, full_matrices, True)
 
 
 @composite(namespace=NAMESPACE, reference=lambda a: np.linalg.svd(a, compute_uv=False))
 def svdvals(A: Tensor) -> Tensor:
     """The singular values of A, falling."""
-    require_arrays("linalg.svdvals", A=A)
+    require_arrays("svdvals", A=A)
     return spectral.svd(A, False, False)[0]
 
 

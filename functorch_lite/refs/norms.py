@@ -59,7 +59,7 @@ def matrix_norm(
 ) -> Tensor:
     """A norm of the matrices in the two dimensions dim: 'fro' (sum of squares), 'nuc' (sum of singular values), 2 and -2 (largest and
     smallest singular value), inf and -inf (largest and smallest sum of a row's absolute values), 1 and -1 (of a column's)."""
-    name = "linalg.matrix_norm"
+    name = "matrix_norm"
     require_arrays(name, input=input)
     require(ord in _ORDERS, name, f"ord must be one of {', '.join(map(repr, _ORDERS))}, got {ord!r}")
     require(input.ndim >= 2 and dim.__class__ is tuple and len(dim) == 2, name, f"expected two dimensions of {shown(input)}, got dim={dim}")
@@ -92,18 +92,18 @@ def norm(
     if ord is None:
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     count = input.ndim if dim is None else len(dim) if dim.__class__ is tuple else 1
-    require(count in (1, 2), "linalg.norm", f"with ord={ord!r} expected one or two dimensions, got {shown(input)} and dim={dim}")
+    require(count in (1, 2), "norm", f"with ord={ord!r} expected one or two dimensions, got {shown(input)} and dim={dim}")
     if count == 2:
         return matrix_norm(input, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    require(not isinstance(ord, str), "linalg.norm", f"ord={ord!r} is a norm of matrices, got {shown(input)} and dim={dim}")
+    require(not isinstance(ord, str), "norm", f"ord={ord!r} is a norm of matrices, got {shown(input)} and dim={dim}")
     return vector_norm(input, ord, dim, keepdim, dtype=dtype)
 
 
 @composite(namespace=NAMESPACE, reference=lambda x, p=None: np.linalg.cond(x, p))
 def cond(input: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number |A| |A^-1| in the norm p of `matrix_norm`: without p, the quotient of largest and smallest singular value."""
-    require_arrays("linalg.cond", input=input)
-    require(p is None or p in _ORDERS, "linalg.cond", f"p must be None or one of {', '.join(map(repr, _ORDERS))}, got {p!r}")
+    require_arrays("cond", input=input)
+    require(p is None or p in _ORDERS, "cond", f"p must be None or one of {', '.join(map(repr, _ORDERS))}, got {p!r}")
     if p in (None, 2, -2):
         largest, smallest = (matrix_norm(input, order) for order in (2, -2))
         return elementwise.div(smallest, largest) if p == -2 else elementwise.div(largest, smallest)
@@ -131,7 +131,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
 @composite(namespace=NAMESPACE, method=True, reference=np.linalg.matrix_power)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices by repeated squaring; the identity for n = 0, powers of the inverse for negative n."""
-    name = "linalg.matrix_power"
+    name = "matrix_power"
     require_arrays(name, input=input)
     require(input.ndim >= 2 and input.shape[-1] == input.shape[-2], name, f"expected square matrices, got {shown(input)}")
     if n < 0:
@@ -150,7 +150,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 @composite(namespace=NAMESPACE, reference=np.linalg.multi_dot)
 def multi_dot(tensors: Tensors) -> Tensor:
     """The product of two or more matrices (the first and last may be vectors), in the order that takes the fewest multiplications."""
-    name = "linalg.multi_dot"
+    name = "multi_dot"
     require(len(tensors) >= 2, name, f"expected at least 2 arrays, got {len(tensors)}")
     last = len(tensors) - 1
     ok = all(x.ndim == 2 or (x.ndim == 1 and i in (0, last)) for i, x in enumerate(tensors))
@@ -174,7 +174,7 @@ def _turned(x, dim, by):
 @composite(namespace=NAMESPACE, method=True, reference=lambda a, b, *, dim=-1: np.cross(a, b, axis=dim))
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product along dim, of size 3; other dimensions broadcast."""
-    name = "linalg.cross"
+    name = "cross"
     require_arrays(name, input=input, other=other)
     require(input.ndim == other.ndim, name, f"both arguments must have as many dimensions, got {shown(input, other)}")
     a, b = promoted(input, other)
@@ -187,6 +187,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 @composite(namespace=NAMESPACE, reference=lambda x, y, *, dim=-1: (np.conj(x) * y).sum(dim))
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products sum(conj(x) y) along dim, with broadcasting."""
-    require_one_dtype("linalg.vecdot", x=x, y=y)
+    require_one_dtype("vecdot", x=x, y=y)
     a, b = promoted(x, y)
-    return reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("linalg.vecdot", dim, a.ndim),))
+    return reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("vecdot", dim, a.ndim),))

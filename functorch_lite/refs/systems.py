@@ -56,7 +56,7 @@ def _solve_square_jvp(x, primals, tangents):
 def solve_square(A: Tensor, B: Tensor) -> Tensor:
     """X with A X = B, for A [..., n, n] and B [..., n, k] of equal leading dimensions: what `solve` is, broadcasting aside."""
     factored, _, permutation = linalg.lu(A)
-    message = "linalg.solve: the solver failed because the input matrix is singular"
+    message = "solve: the solver failed because the input matrix is singular"
     return _regular(linalg.solve(factored, permutation, B), matrix.diagonal(factored), message)
 
 
@@ -81,9 +81,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> fl.linalg.solve(fl.asarray([[2.0, 0.0], [0.0, 4.0]]), fl.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    name = "linalg.solve"
+    name = "solve"
     require_one_dtype(name, A=A, B=B)
-    linalg.require_matrices(name, A, square=True)
+    linalg.require_matrices(name, A.aval, square=True)
     vector = _is_vector(A, B)
     require(left or not vector, name, f"B must be a matrix where left=False, got {shown(A, B)}")
     b = shape.reshape(B, (*B.shape, 1)) if vector else B
@@ -102,7 +102,7 @@ def _solve_triangular_reference(a, b, *, upper, left=True, unitriangular=False):
 @composite(namespace=NAMESPACE, reference=_solve_triangular_reference)
 def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with input X = B (or X input = B), of triangular input, whose other half (and, if unitriangular, diagonal) is not read."""
-    a, b = aligned("linalg.solve_triangular", input, B)
+    a, b = aligned("solve_triangular", input, B)
     return linalg.triangular_solve(a, b, left, not upper, False, False, unitriangular)
 
 
@@ -118,9 +118,9 @@ def _lu_solve_reference(packed, pivots, b, *, left=True, adjoint=False):
 @composite(namespace=NAMESPACE, reference=_lu_solve_reference)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, given `lu_factor(A)`; or X A = B, if not left; A^H takes A's place if adjoint. Leading dimensions broadcast."""
-    name = "linalg.lu_solve"
+    name = "lu_solve"
     packed, b = aligned(name, LU, B)
-    linalg.require_matrices(name, packed, square=True)
+    linalg.require_matrices(name, packed.aval, square=True)
     ok = pivots.dtype is int32 and pivots.shape == LU.shape[:-1]
     require(ok, name, f"pivots must be those of lu_factor, int32{list(LU.shape[:-1])}, got {shown(pivots)}")
     pivots = expand_to(elementwise.sub(pivots, create.full(pivots.shape, 1, int32)), packed.shape[:-1])
@@ -161,10 +161,10 @@ def inv(A: Tensor) -> Tensor:
     >>> fl.linalg.inv(fl.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    require_arrays("linalg.inv", A=A)
-    linalg.require_matrices("linalg.inv", A, square=True)
+    require_arrays("inv", A=A)
+    linalg.require_matrices("inv", A.aval, square=True)
     factored, _, permutation = linalg.lu(A)
-    message = "linalg.inv: the inversion could not be completed because the input matrix is singular"
+    message = "inv: the inversion could not be completed because the input matrix is singular"
     return _regular(linalg.solve(factored, permutation, matrix.eye(A)), matrix.diagonal(factored), message)
 
 
@@ -204,9 +204,9 @@ def pinv(
     rtol (rcond is another name) is max(m, n) times the dtype's epsilon unless atol is given. With ``hermitian`` input is taken for
     Hermitian and its lower triangle is read. The derivative is that at constant rank.
     """
-    name = "linalg.pinv"
+    name = "pinv"
     require_arrays(name, input=input)
-    linalg.require_matrices(name, input, square=hermitian)
+    linalg.require_matrices(name, input.aval, square=hermitian)
     m, n = input.shape[-2:]
     if 0 in input.shape:
         return create.full((*input.shape[:-2], n, m), 0, input.dtype)
@@ -232,8 +232,8 @@ def matrix_rank(
     input: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None, rtol: float | None = None
 ) -> Tensor:
     """How many singular values exceed max(atol, rtol * the largest) (int64); defaults are those of `pinv`, tol is another name of atol."""
-    require_arrays("linalg.matrix_rank", input=input)
-    linalg.require_matrices("linalg.matrix_rank", input, square=hermitian)
+    require_arrays("matrix_rank", input=input)
+    linalg.require_matrices("matrix_rank", input.aval, square=hermitian)
     if 0 in input.shape:
         return create.full(input.shape[:-2], 0, int64)
     size = _sizes_of_values(input, hermitian)
@@ -255,7 +255,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     Computed by `pinv`, so every driver gives the same. residuals [..., k] are squared norms where input has more rows than columns,
     else empty; singular_values are empty.
     """
-    name = "linalg.lstsq"
+    name = "lstsq"
     vector = b.ndim == input.ndim - 1
     a, rhs = aligned(name, input, shape.reshape(b, (*b.shape, 1)) if vector else b)
     m, n = a.shape[-2:]
@@ -320,8 +320,8 @@ def det(A: Tensor) -> Tensor:
     >>> fl.linalg.det(fl.asarray([[2.0, 1.0], [0.0, 3.0]])).item()
     6.0
     """
-    require_arrays("linalg.det", A=A)
-    linalg.require_matrices("linalg.det", A, square=True)
+    require_arrays("det", A=A)
+    linalg.require_matrices("det", A.aval, square=True)
     factored, pivots, _ = linalg.lu(A)
     return _product(factored, pivots)
 
@@ -349,8 +349,8 @@ def slogdet(A: Tensor) -> tuple:
 
     (0, -inf) for singular A.
     """
-    require_arrays("linalg.slogdet", A=A)
-    linalg.require_matrices("linalg.slogdet", A, square=True)
+    require_arrays("slogdet", A=A)
+    linalg.require_matrices("slogdet", A.aval, square=True)
     factored, pivots, _ = linalg.lu(A)
     d = matrix.diagonal(factored)
     last = (d.ndim - 1,)

@@ -159,7 +159,7 @@ def stacked(rows, position: int) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------- value and shape
 
 
-@axis(every_dtype, quick=8)
+@axis(every_dtype, quick=6)
 def value(call, rng, thorough):
     """The results are those of NumPy or SciPy."""
     expected = call.reference()
@@ -171,7 +171,7 @@ def value(call, rng, thorough):
     close(call, actual, expected, "against the reference")
 
 
-@axis(every_dtype, quick=8)
+@axis(every_dtype, quick=6)
 def meta(call, rng, thorough):
     """The shape rule says what the results are, and the data is that."""
     avals, actual = call.avals(), call(*call.arrays)
@@ -187,7 +187,7 @@ def meta(call, rng, thorough):
 # -------------------------------------------------------------------------------------------------- first derivatives
 
 
-@axis(double, no_derivative, quick=6, smooth=True)
+@axis(double, no_derivative, quick=4, smooth=True)
 def jvp(call, rng, thorough):
     """Forward mode agrees with central differences (along a complex direction, for complex arguments)."""
     g, xs = call.smooth()
@@ -199,7 +199,7 @@ def jvp(call, rng, thorough):
     close_to_difference(call, tangents, directional(g, xs, ts, EPS), "against finite differences")
 
 
-@axis(double, no_derivative, quick=6, smooth=True)
+@axis(double, no_derivative, quick=4, smooth=True)
 def vjp(call, rng, thorough):
     """Reverse mode is the adjoint of forward mode, in all arguments at once and in each alone."""
     g, xs = call.smooth()
@@ -225,7 +225,7 @@ def vjp(call, rng, thorough):
         close_products(call, inner(cts, tangents), inner(grads, ts), size, f"<ct, J t> and <Jᵀ ct, t> for arguments {list(which)}")
 
 
-@axis(double, no_own_rule, quick=4, smooth=True)
+@axis(double, no_own_rule, quick=2, smooth=True)
 def own_vjp(call, rng, thorough):
     """An op's own reverse rule gives what its decomposition gives: in value, second order, and under vmap."""
     own, xs = call.smooth()
@@ -282,7 +282,7 @@ def batchings(ndims, thorough: bool):
         yield from dict.fromkeys([front, mixed, last] if thorough else [front, mixed if mixed != front else last])
 
 
-@axis(one_dtype, no_batch, quick=4)
+@axis(one_dtype, no_batch, quick=3)
 def vmap(call, rng, thorough):
     """A batch is a loop, for every choice of batched arguments, wherever the batch dimension stands."""
     rows = call.rows()
@@ -395,7 +395,7 @@ def grad_vmap(call, rng, thorough):
 # ------------------------------------------------------------------------------------------------ programs
 
 
-@axis(one_dtype, no_batch, quick=4)
+@axis(one_dtype, no_batch, quick=2)
 def graph(call, rng, thorough):
     """A recorded program replays to the eager results: with the op as one node, and down to prims."""
     expected = call(*call.arrays)
@@ -410,7 +410,7 @@ def graph(call, rng, thorough):
         close(call, program(*call.arrays), expected, f"replay at {'prim' if prims else 'op'} level against eager")
 
 
-@axis(one_dtype, quick=4)
+@axis(one_dtype, quick=2)
 def jit(call, rng, thorough):
     """One compiled program gives the eager results, Python numbers being inputs too."""
     expected = call(*call.arrays)

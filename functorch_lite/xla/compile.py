@@ -8,15 +8,9 @@ import jax
 import numpy as np
 
 from ..core.aval import aval_of
+from . import options
 from .lower import lower_with
 
-# A quick tier for single ops on little data: compiling takes a third of the time, running it costs nothing measurable.
-_QUICK = {
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
 _SMALL = 1 << 14  # elements
 _ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test suites, where compiling is the work
 
@@ -62,8 +56,8 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
-        on_cpu = (device.platform if isinstance(device, jax.Device) else jax.default_backend()) == "cpu"
-        compiled = lowered.compile(_QUICK if small and on_cpu else None)
+        platform = device.platform if isinstance(device, jax.Device) else jax.default_backend()
+        compiled = lowered.compile(options.quick(platform) if small else None)
     return lowered, Executable(compiled, out_avals, failures, label)
 
 
@@ -90,5 +84,5 @@ def compile_call(op, args, params, device) -> Executable:
     if op.cached:
         return compile_flat(f, avals, op.name, device=device, checked=True)[1]
     # what has a body is a program: worth compiling well, and unchecked unless it says otherwise
-    options = op.traits["compile"](*params) if "compile" in op.traits else {}
-    return compile_flat(f, avals, op.name, device=device, quick=_ALWAYS_QUICK, **options)[1]
+    how = op.traits["compile"](*params) if "compile" in op.traits else {}
+    return compile_flat(f, avals, op.name, device=device, quick=_ALWAYS_QUICK, **how)[1]

@@ -2,6 +2,7 @@
 
 import copy
 import operator
+import os
 import pickle
 import subprocess
 import sys
@@ -188,7 +189,9 @@ def test_values_inside_grad_and_jvp():
             return x * float(x)
         return x
 
-    assert fl.grad(f)(3.0).item() == 3 and fl.grad(f)(0.5).item() == 1 and fl.grad(fl.grad(lambda x: x**3 if x > 0 else x))(2.0).item() == 12
+    assert (
+        fl.grad(f)(3.0).item() == 3 and fl.grad(f)(0.5).item() == 1 and fl.grad(fl.grad(lambda x: x**3 if x > 0 else x))(2.0).item() == 12
+    )
     assert fl.jvp(f, (3.0,), (1.0,))[1].item() == 3
     assert fl.grad(lambda x: (x * np.asarray(x)).sum())(fl.asarray([1.0, 2.0])).tolist() == [1, 2]
 
@@ -285,9 +288,9 @@ assert dict(jax.config.values) == settings, "a global setting of jax was changed
 
 @pytest.mark.parametrize("x64", ["0", "1"])
 def test_jax_is_left_alone(x64):
-    import os
-
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False, env=os.environ | {"JAX_ENABLE_X64": x64})
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], capture_output=True, text=True, check=False, env=os.environ | {"JAX_ENABLE_X64": x64}
+    )
     assert done.returncode == 0, done.stderr
 
 
