@@ -1,6 +1,6 @@
 """functorch_lite: composable function transforms over immutable arrays, on XLA."""
 
-from . import prims, tree
+from . import prims
 from .core.array import Array, asarray, block_until_ready, from_dlpack
 from .core.cell import Cell
 from .core.dtype import (
@@ -44,6 +44,6 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, decomp, errors, fft, fx, linalg, nn, random, tree, xla  # isort: skip  # xla installs the bottom of the stack
+from . import debug, decomp, errors, fft, fx, linalg, nn, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray

@@ -228,6 +228,9 @@ def _unpickle(data: np.ndarray) -> Array:
     return wrap(put(data))
 
 
+ARRAYS = (Array, jax.Array, np.ndarray, np.generic)  # arrays of ours, of jax and of NumPy
+
+
 def device_name(device: jax.Device) -> str:
     """What we call a jax device: 'cpu', 'cpu:1', 'cuda:0' ..."""
     platform = "cuda" if device.platform in ("gpu", "cuda") else device.platform
@@ -360,6 +363,26 @@ def as_device(device) -> jax.Device:
     except (RuntimeError, IndexError, ValueError):
         have = ", ".join(device_name(d) for d in jax.devices())
         raise RuntimeError(f"device {device!r} is not available here; there are: {have}") from None
+
+
+def is_device(x) -> bool:
+    """Whether x names a device: 'cpu', 'cuda:1', or a jax.Device."""
+    return isinstance(x, jax.Device) or isinstance(x, str) and x.partition(":")[0] in ("cpu", "cuda", "gpu", "tpu")
+
+
+def to_device(x: Array, device) -> Array:
+    """x on a device; x itself if it is there. A traced value cannot move: a program runs on one device."""
+    device = as_device(device)
+    if x.__class__ is Array:
+        if x.buffer.devices() == {device}:
+            return x
+        with jax.enable_x64(True):
+            return wrap(jax.device_put(x.buffer, device))
+    if jax.devices() == [device]:
+        return x
+    raise RuntimeError(
+        f"to: the traced value {x.aval} cannot be moved to {device} inside a transform; move the inputs before it, or its result after it"
+    )
 
 
 def block_until_ready(tree):

@@ -49,9 +49,7 @@ def aval(shape: tuple[int, ...], dtype: DType, weak: bool = False) -> Aval:
     return out
 
 
-_NUMBER = {
-    kind: aval((), WIDEST[category], True) for kind, category in ((bool, BOOL), (int, INTEGER), (float, FLOAT), (complex, COMPLEX))
-}
+_NUMBER = {kind: aval((), WIDEST[category], True) for kind, category in ((bool, BOOL), (int, INTEGER), (float, FLOAT), (complex, COMPLEX))}
 
 
 def aval_of(x) -> Aval | None:

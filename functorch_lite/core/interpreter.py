@@ -170,18 +170,10 @@ class use:
         STATE.current = self.before
 
 
-class live:
+class live(use):
     """Runs a transformed function's block under `interpreter`, which is dead afterwards, whatever happens."""
 
-    __slots__ = ("interpreter", "before")
-
-    def __init__(self, interpreter: Interpreter):
-        self.interpreter = interpreter
-
-    def __enter__(self):
-        self.before = STATE.current
-        STATE.current = self.interpreter
-        return self.interpreter
+    __slots__ = ()
 
     def __exit__(self, *_):
         STATE.current = self.before

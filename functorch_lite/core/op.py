@@ -68,7 +68,21 @@ class Op:
 
     def __init__(self, namespace: str, name: str, signature: inspect.Signature, *, multi: bool = False, doc: str = "", **slots):
         self.namespace, self.name, self.multi, self.doc = namespace, name, multi, doc
-        for slot in ("impl", "meta", "decompose", "jvp", "push", "transpose", "batch", "linearize", "vjp", "checks", "reference", "kind", "draws"):
+        for slot in (
+            "impl",
+            "meta",
+            "decompose",
+            "jvp",
+            "push",
+            "transpose",
+            "batch",
+            "linearize",
+            "vjp",
+            "checks",
+            "reference",
+            "kind",
+            "draws",
+        ):
             setattr(self, slot, slots.pop(slot, None))
         self.derived = slots.pop("derived", ())  # names of the rules that a family derived
         self.cached = slots.pop("cached", True)

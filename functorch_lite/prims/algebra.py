@@ -10,7 +10,23 @@ from ..core.dtype import int32
 from ..core.op import Linear
 from . import create, elementwise, shape  # used at call time only; prims/__init__ says why the order of imports matters
 
-__all__ = ["Array", "Linear", "add", "align", "expand", "front", "full_like", "mul", "mul_no_nan", "move", "neg", "one_like", "total", "zero_index", "zeros"]
+__all__ = [
+    "Array",
+    "Linear",
+    "add",
+    "align",
+    "expand",
+    "front",
+    "full_like",
+    "mul",
+    "mul_no_nan",
+    "move",
+    "neg",
+    "one_like",
+    "total",
+    "zero_index",
+    "zeros",
+]
 
 
 def add(x, y):

@@ -121,7 +121,8 @@ call = prim(
     linearize=_call_linearize,
     transpose=_call_transpose,
     batch=_call_batch,
-    doc="A program as one op: what a compiled function is to the transforms. `donate` names operands whose buffers it may take; `checked` runs the checks of its ops.",
+    doc="A program as one op: what a compiled function is to the transforms. `donate` names operands whose buffers it may take; "
+    "`checked` runs the checks of its ops.",
 )
 call.op.traits["compile"] = lambda body, name, donate, checked: {"donate": donate, "checked": checked}
 
@@ -154,7 +155,7 @@ def _scan_mask(nonzero, consts, carry, derive):
     """The flags of consts, carry and xs once the carries' have stopped growing; `derive(flags)` gives a body's output flags."""
     cs, cr, xs = _scan_parts(list(nonzero), consts, carry)
     while True:
-        out = derive(tuple([*cs, *cr, *xs]))
+        out = derive((*cs, *cr, *xs))
         grown = [a or b for a, b in zip(cr, out[:carry])]
         if grown == cr:
             return cs, cr, xs
@@ -332,7 +333,7 @@ def _switch_linearize(primals, nonzero, bodies):
     out_nonzero = _switch_join(lambda b: b.linearize(nonzero).out_nonzero, bodies)
     parts = [b.linearize(nonzero, instantiate=out_nonzero) for b in bodies]
     n = len(bodies[0].outs)
-    slots = [[a for a in p.forward.outs[n:]] for p in parts]
+    slots = [list(p.forward.outs[n:]) for p in parts]
     union = [a for s in slots for a in s]
 
     def forward(k, p):
@@ -350,7 +351,11 @@ def _switch_linearize(primals, nonzero, bodies):
         before, count = sum(len(s) for s in slots[:k]), len(slots[k])
 
         def run(*xs):
-            all_operands, residuals, tangents = xs[: len(operands)], xs[len(operands) : len(operands) + len(union)], xs[len(operands) + len(union) :]
+            all_operands, residuals, tangents = (
+                xs[: len(operands)],
+                xs[len(operands) : len(operands) + len(union)],
+                xs[len(operands) + len(union) :],
+            )
             return p.linear(*[all_operands[i] for i in p.reused], *residuals[before : before + count], *tangents)
 
         ins = (*[x.aval for x in operands], *union, *_pick([x.aval for x in operands], nonzero))
@@ -460,8 +465,12 @@ def _while_push(primals, tangents, test, body, test_consts, body_consts):
     derived, _ = body.jvp((*flags_b, *cr), instantiate=tuple(cr))
     n_bs, n_tb, n_tc = len(bs), sum(flags_b), sum(cr)
     derived = derived.reorder(_interleave((n_bs, n), (n_tb, n_tc)), None)
-    wide_test = test.trace(lambda *xs: test(*xs[: test_consts + n]), (*test.ins, *_pick([x.aval for x in init], cr)), name=("while jvp", tuple(cr)))
-    out = while_loop([*ts, *bs, *_pick(t_bs, flags_b), *init, *_materialize(t_init, init, cr)], wide_test, derived, test_consts, n_bs + n_tb)
+    wide_test = test.trace(
+        lambda *xs: test(*xs[: test_consts + n]), (*test.ins, *_pick([x.aval for x in init], cr)), name=("while jvp", tuple(cr))
+    )
+    out = while_loop(
+        [*ts, *bs, *_pick(t_bs, flags_b), *init, *_materialize(t_init, init, cr)], wide_test, derived, test_consts, n_bs + n_tb
+    )
     return out[:n], tuple(_fill(out[n:], cr))
 
 
@@ -477,7 +486,7 @@ def _while_batch(size, args, dims, test, body, test_consts, body_consts):
     d_ts, d_bs, d_init = _while_parts(list(dims), test_consts, body_consts)
     a_ts, a_bs, a_init = _while_parts(args, test_consts, body_consts)
     cr = [d is not None for d in d_init]
-    row = lambda flags: tuple([0 if f else None for f in flags])  # noqa: E731
+    row = lambda flags: tuple([0 if f else None for f in flags])
     ts, bs = [d is not None for d in d_ts], [d is not None for d in d_bs]
     while True:
         test_batched = test.batch(size, (*row(ts), *row(cr)))[1][0] is not None
@@ -532,7 +541,8 @@ def _opaque_lower(*xs):
     if x is None:
         return np.int32(1)
     x = lax.real(x) if np.issubdtype(x.dtype, np.complexfloating) else x
-    bits = lax.bitcast_convert_type(lax.convert_element_type(lax.squeeze(lax.slice(x, (0,) * x.ndim, (1,) * x.ndim), range(x.ndim)), np.float32), np.int32)
+    first = lax.reshape(lax.slice(x, (0,) * x.ndim, (1,) * x.ndim), ())
+    bits = lax.bitcast_convert_type(lax.convert_element_type(first, np.float32), np.int32)
     return lax.convert_element_type(lax.ne(lax.bitwise_or(bits, np.int32(1)), np.int32(0)), np.int32)
 
 

@@ -64,7 +64,9 @@ def same_meta(name: str, categories: frozenset, out: DType | None = None, out_of
         for a in avals:
             if a.shape != first.shape or a.dtype is not first.dtype:
                 seen = ", ".join(map(str, avals))
-                raise ValueError(f"prims.{name}: expected equal shapes and dtypes, got {seen}; broadcast and convert first, or use fl.{name}")
+                raise ValueError(
+                    f"prims.{name}: expected equal shapes and dtypes, got {seen}; broadcast and convert first, or use fl.{name}"
+                )
         if out is None and out_of is None:
             return first if not first.weak else aval(first.shape, first.dtype)
         return aval(first.shape, out or out_of(first.dtype))
@@ -151,7 +153,9 @@ def linear(name: str, signature: str, *, impl, meta, transpose, batch, over: tup
             args[i] = tangents[i] if tangents[i] is not None else algebra.zeros(primals[i].aval)
         return op.bind(*args, params=params)
 
-    function = prim(name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind="linear", **_deriving(slots, "jvp"))
+    function = prim(
+        name, signature, impl=impl, meta=meta, jvp=jvp, transpose=transpose, batch=batch, kind="linear", **_deriving(slots, "jvp")
+    )
     op = function.op
     return function
 
@@ -161,7 +165,9 @@ def linear_pointwise(name: str, impl, transpose, *, arity: int = 1, categories: 
     signature = ", ".join(f"{n}: Tensor" for n in _names(arity, None))
     meta = meta or same_meta(name, categories)
     slots = _deriving(slots, "meta", "batch")
-    function = linear(name, signature, impl=impl, meta=meta, transpose=transpose, batch=pointwise_batch(lambda: function), over=None, **slots)
+    function = linear(
+        name, signature, impl=impl, meta=meta, transpose=transpose, batch=pointwise_batch(lambda: function), over=None, **slots
+    )
     function.op.traits |= {"family": "elementwise", "categories": categories}
     return function
 

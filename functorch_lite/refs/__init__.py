@@ -7,13 +7,14 @@ from .conv import *
 from .convert import *
 from .create import *
 from .dynamic import *
-from .equation import *
 from .elementwise import *
+from .equation import *
 from .extreme import *
 from .gathers import *
 from .index import *
 from .join import *
 from .linalg import *
+from .margins import *
 from .masked import *
 from .normalization import *
 from .order import *
@@ -44,6 +45,7 @@ _PUBLIC = (
     index,
     join,
     linalg,
+    margins,
     masked,
     normalization,
     order,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import jax
-
 from ..core import dtype as dtypes
-from ..core.array import Array, as_device, wrap
+from ..core.array import Array, is_device, to_device
 from ..core.dtype import DType, as_dtype
 from ..core.op import Tensor, composite
 from .promotion import array_of, to_dtype
@@ -30,7 +28,7 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
     for x in args:
         if isinstance(x, Array):
             dtype, device = x.dtype, x.device if x.__class__ is Array else device
-        elif _is_device(x):
+        elif is_device(x):
             device = x
         elif x.__class__ is not bool and x is not None:  # a bool is PyTorch's non_blocking
             dtype = x
@@ -38,25 +36,8 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     out = _to_dtype(x, wanted) if wanted is not x.dtype else x
     if device is not None:
-        out = _on_device(out, as_device(device))
+        out = to_device(out, device)
     return clone(out) if copy and out is x else out
-
-
-def _is_device(x) -> bool:
-    return isinstance(x, jax.Device) or isinstance(x, str) and x.partition(":")[0] in ("cpu", "cuda", "gpu", "tpu")
-
-
-def _on_device(x, device: jax.Device):
-    if x.__class__ is Array:
-        if x.buffer.devices() == {device}:
-            return x
-        with jax.enable_x64(True):
-            return wrap(jax.device_put(x.buffer, device))
-    if jax.devices() == [device]:
-        return x
-    raise RuntimeError(
-        f"to: the traced value {x.aval} cannot be moved to {device} inside a transform; move the inputs before it, or its result after it"
-    )
 
 
 Array.to = to

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import jax
-import numpy as np
-
-from ..core.array import Array
+from ..core.array import ARRAYS, Array
 from ..core.dtype import NUMBERS
 from ..core.interpreter import VALUES
 from . import compare, contract, elementwise
@@ -13,7 +10,7 @@ from . import compare, contract, elementwise
 
 def _is_operand(x) -> bool:
     """Numbers and the arrays of NumPy and jax take part; other libraries' arrays and lists know better."""
-    return isinstance(x, (np.ndarray, np.generic, jax.Array, Array))
+    return isinstance(x, ARRAYS)
 
 
 def _operator(name: str, f, reflected: bool = False):

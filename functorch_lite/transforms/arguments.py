@@ -29,7 +29,9 @@ def label_of(transform: str, f) -> str:
 
 def is_array(x) -> bool:
     """Whether a leaf is data: an Array, a number, or an array of NumPy or jax."""
-    return isinstance(x, (Array, np.ndarray, np.generic)) or x.__class__ in NUMBERS or hasattr(x, "__jax_array__") or hasattr(x, "__dlpack__")
+    return (
+        isinstance(x, (Array, np.ndarray, np.generic)) or x.__class__ in NUMBERS or hasattr(x, "__jax_array__") or hasattr(x, "__dlpack__")
+    )
 
 
 def inexact(x) -> bool:
@@ -108,7 +110,9 @@ def pick(transform: str, f, argnums, args) -> tuple[tuple[int, ...], bool]:
         if n.__class__ is not int:
             raise TypeError(f"{transform}: argnums must be an int or a tuple of ints, got {argnums!r}")
         if not -len(args) <= n < len(args):
-            raise ValueError(f"{transform}: argnums={argnums} names no argument of {name_of(f)}, which was called with {len(args)} positional arguments")
+            raise ValueError(
+                f"{transform}: argnums={argnums} names no argument of {name_of(f)}, which was called with {len(args)} positional arguments"
+            )
     numbers = tuple([n % len(args) for n in numbers])
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"{transform}: argnums={argnums} names an argument twice")
@@ -140,7 +144,9 @@ def split_tree(interpreter, tree, transform: str):
     pairs = []
     for x in leaves:
         if not is_array(x):
-            raise TypeError(f"{transform}: the function must return Arrays (in any pytree), got {pytree.describe(x)}; return other things by has_aux=True")
+            raise TypeError(
+                f"{transform}: the function must return Arrays (in any pytree), got {pytree.describe(x)}; return other things by has_aux=True"
+            )
         pairs.append(interpreter.split(asarray(x)))
     return [x for x, _ in pairs], [t for _, t in pairs], spec
 

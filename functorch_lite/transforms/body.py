@@ -11,7 +11,7 @@ import weakref
 import attrs
 
 from ..core.aval import Aval, aval_of
-from ..core.interpreter import STATE, Traced, live
+from ..core.interpreter import STATE, live
 from ..core.op import static_key
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra

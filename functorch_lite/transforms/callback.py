@@ -45,7 +45,9 @@ def pure_callback(function: Callable, result, *args, vectorized: bool = False):
     outs = []
     for x in leaves:
         if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-            raise TypeError(f"pure_callback: result must say shapes and dtypes (Arrays, or fl.ShapeDtype(shape, dtype)), got {pytree.describe(x)}")
+            raise TypeError(
+                f"pure_callback: result must say shapes and dtypes (Arrays, or fl.ShapeDtype(shape, dtype)), got {pytree.describe(x)}"
+            )
         outs.append(x if isinstance(x, Aval) else aval(tuple(x.shape), as_dtype(x.dtype)))
     values, spec = pytree.flatten(args)
     out = host_call([asarray(x) for x in values], _Flat(function, spec, out_spec), tuple(outs), vectorized)

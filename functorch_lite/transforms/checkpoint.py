@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-from ..core import pytree
-from ..core.array import asarray
-from ..core.interpreter import STATE, live, name_of
-
+from ..core.interpreter import STATE, live
 from ..prims import algebra
 from ..prims.control import linear_call, opaque_one, switch
 from ..prims.families import prim
-from .arguments import callable_or_raise, is_array
-from .body import Body, capture
+from .arguments import callable_or_raise
+from .body import Body
+from .flat import FlatCall
 from .linearize import Linearize, LinearRule, push
 
 
@@ -99,24 +97,8 @@ def checkpoint(f: Callable) -> Callable:
 
     @wraps(f)
     def kept_small(*args, **kwargs):
-        leaves, spec = pytree.flatten((args, kwargs))
-        places = [i for i, x in enumerate(leaves) if is_array(x)]
-        values = [asarray(leaves[i]) for i in places]
-        found: list = []
-
-        def flat(*xs):
-            filled = list(leaves)
-            for i, x in zip(places, xs):
-                filled[i] = x
-            positional, named = spec.unflatten(filled)
-            outs, out_spec = pytree.flatten(f(*positional, **named))
-            for x in outs:
-                if not is_array(x):
-                    raise TypeError(f"checkpoint: {name_of(f)} must return Arrays, got {pytree.describe(x)}")
-            found[:] = [out_spec]
-            return [asarray(x) for x in outs]
-
-        body, captured = capture(flat, tuple([x.aval for x in values]), f"checkpoint({name_of(f)})")
-        return found[0].unflatten(checkpointed([*captured, *values], body))
+        call = FlatCall("checkpoint", f, args, kwargs)
+        body, captured = call.capture()
+        return call.result(checkpointed([*captured, *call.values], body))
 
     return kept_small

@@ -170,7 +170,9 @@ class _Custom:
         """(non-differentiable arguments, the others)."""
         for n in self._nondiff:
             if not 0 <= n < len(args):
-                raise ValueError(f"{self.transform}({self._name}): nondiff_argnums={self._nondiff} names no argument, {len(args)} were given")
+                raise ValueError(
+                    f"{self.transform}({self._name}): nondiff_argnums={self._nondiff} names no argument, {len(args)} were given"
+                )
         fixed = [args[n] for n in self._nondiff]
         for n, x in zip(self._nondiff, fixed):
             if any(leaf.__class__ is Traced for leaf in pytree.leaves(x)):
@@ -269,7 +271,9 @@ class custom_jvp(_Custom):
             filled = [algebra.zeros(x.aval) if t is None else t for x, t in zip(primals, tangents)]
             out = self._rule(*fixed, rebuild(primals), rebuild(filled))
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise TypeError(f"custom_jvp({self._name}): the rule must return (output, tangent of the output), got {pytree.describe(out)}")
+                raise TypeError(
+                    f"custom_jvp({self._name}): the rule must return (output, tangent of the output), got {pytree.describe(out)}"
+                )
             outs, spec = self._outs(out[0], "the rule's output")
             found[:] = [spec]
             given = pytree.match(spec, out[1], f"custom_jvp({self._name}): the rule's tangent")
@@ -402,4 +406,3 @@ class custom_vmap(_Custom):
 
         out = custom_vmap_call(values, CallSite(flat, self._name, batch=batch))
         return found[0].unflatten(out)
-

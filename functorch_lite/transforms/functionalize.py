@@ -46,4 +46,3 @@ def functionalize(f: Callable) -> Callable:
         return pytree.map(lambda x: back.get(id(x), x), out)
 
     return functional
-

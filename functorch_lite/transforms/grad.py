@@ -24,7 +24,9 @@ class Pullback:
 
     def __call__(self, cotangents, *more):
         if more:
-            raise TypeError(f"{self._name}: the pullback takes one argument, a tree of cotangents like the output of f, got {1 + len(more)}")
+            raise TypeError(
+                f"{self._name}: the pullback takes one argument, a tree of cotangents like the output of f, got {1 + len(more)}"
+            )
         given = pytree.match(self._spec, cotangents, f"{self._name}: cotangents")
         paths = [p for p, _ in pytree.leaves_with_path(self._spec.unflatten(range(len(self._outs))))]
         cts = [same_kind(self._name, c, x, f"cotangents{p}") for c, x, p in zip(given, self._outs, paths)]
@@ -85,9 +87,13 @@ def _scalar(transform: str, f, value):
     if not isinstance(value, algebra.Array):
         raise TypeError(f"{transform}: {name} must return one scalar Array, got {pytree.describe(value)}; use vjp for other outputs")
     if value.shape != ():
-        raise RuntimeError(f"{transform}: {name} must return a scalar (shape []), got {value.aval}; reduce it with .sum() or .mean(), or use vjp or jacrev")
+        raise RuntimeError(
+            f"{transform}: {name} must return a scalar (shape []), got {value.aval}; reduce it with .sum() or .mean(), or use vjp or jacrev"
+        )
     if not value.dtype.is_floating_point:
-        raise NonDifferentiableError(f"{transform}: {name} must return a real float scalar, got {value.aval}; take its real part or abs(), or use vjp")
+        raise NonDifferentiableError(
+            f"{transform}: {name} must return a real float scalar, got {value.aval}; take its real part or abs(), or use vjp"
+        )
     return value
 
 

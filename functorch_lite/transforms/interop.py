@@ -20,8 +20,8 @@ from ..core.interpreter import Traced, name_of
 from ..prims import algebra, parts
 from ..prims.control import linear_call
 from ..prims.families import prim
-from .arguments import callable_or_raise, is_array, label_of
-from .body import capture
+from .arguments import callable_or_raise, is_array
+from .flat import FlatCall
 from .linearize import LinearRule
 
 # ------------------------------------------------------------------------------------------------------ a JAX function as an op
@@ -202,28 +202,13 @@ def to_jax(f: Callable) -> Callable:
 
     @wraps(f)
     def theirs(*args, **kwargs):
-        leaves, spec = pytree.flatten((args, kwargs))
-        places = [i for i, x in enumerate(leaves) if is_array(x)]
-        values = [_jax_value(leaves[i]) for i in places]
-        found: list = []
-
-        def flat(*xs):
-            filled = list(leaves)
-            for i, x in zip(places, xs):
-                filled[i] = x
-            positional, named = spec.unflatten(filled)
-            outs, out_spec = pytree.flatten(f(*positional, **named))
-            found[:] = [out_spec]
-            return [asarray(x) for x in outs]
-
-        avals = tuple([aval(tuple(x.shape), as_dtype(x.dtype)) for x in values])
-        body, captured = capture(flat, avals, label_of("to_jax", f))
+        call = FlatCall("to_jax", f, args, kwargs, value=_jax_value)
+        body, captured = call.capture([aval(tuple(x.shape), as_dtype(x.dtype)) for x in call.values])
         for x in captured:
             if x.__class__ is Traced:
                 raise TypeError(f"to_jax({name_of(f)}): closes over a {x.aval} value of {x.owner.label}; pass it as an argument")
         with jax.enable_x64(True):
-            outs = body.lower(*[x.buffer for x in captured], *values)
-        return found[0].unflatten(outs)
+            return call.result(body.lower(*[x.buffer for x in captured], *call.values))
 
     return theirs
 
@@ -234,6 +219,3 @@ def _jax_value(x):
     if isinstance(x, jax.Array):
         return x
     return asarray(x).buffer
-
-
-

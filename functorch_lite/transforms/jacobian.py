@@ -134,4 +134,3 @@ def hvp(f: Callable, primals, tangents):
     gradient = value_and_grad(f, argnums=tuple(range(len(primals))))
     _, out = jvp(lambda *xs: gradient(*xs)[1], primals, tangents)
     return out[0] if single else out
-

@@ -46,7 +46,9 @@ class Jitted:
     def __init__(self, f, static_argnums, static_argnames, donate_argnums, name, checked=False):
         self._checked = checked
         self._f, self._name = f, name or name_of(f)
-        self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(f, static_argnums, static_argnames, donate_argnums)
+        self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(
+            f, static_argnums, static_argnames, donate_argnums
+        )
         self.programs: dict = {}
         update_wrapper(self, f, updated=())  # f's own attributes stay f's
 
@@ -104,7 +106,9 @@ class Jitted:
             program = self.programs.get(key)
         except TypeError:
             bad = next(x for x in leaves if not is_array(x) and not _hashable(x))
-            raise TypeError(f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray") from None
+            raise TypeError(
+                f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray"
+            ) from None
         if program is None:
             program = self._trace(args, kwargs, leaves, spec, dynamic)
             if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
@@ -117,7 +121,9 @@ class Jitted:
         """A key of the static arguments, and (args, kwargs) without them."""
         if not self._static_argnums and not self._static_argnames:
             return None, (args, kwargs)
-        fixed = [(n, args[n]) for n in self._static_argnums if n < len(args)] + [(n, kwargs[n]) for n in self._static_argnames if n in kwargs]
+        fixed = [(n, args[n]) for n in self._static_argnums if n < len(args)] + [
+            (n, kwargs[n]) for n in self._static_argnames if n in kwargs
+        ]
         for n, value in fixed:
             if not _hashable(value):
                 raise ValueError(
@@ -201,9 +207,7 @@ def _static_arguments(f, static_argnums, static_argnames, donate_argnums):
     return tuple(sorted({*numbers, *by_name})), tuple(sorted({*names, *by_number})), donated
 
 
-def jit(
-    f: Callable | None = None, *, static_argnums=(), static_argnames=(), donate_argnums=(), name: str | None = None
-) -> Jitted:
+def jit(f: Callable | None = None, *, static_argnums=(), static_argnames=(), donate_argnums=(), name: str | None = None) -> Jitted:
     """f as one XLA program, traced anew for each tree, shape and dtype of its arguments.
 
     Arguments are pytrees of Arrays and numbers; numbers are inputs too (another value does not recompile), so Python cannot
@@ -219,7 +223,6 @@ def jit(
         return lambda f: jit(f, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums, name=name)
     callable_or_raise("jit", f)
     return Jitted(f, static_argnums, static_argnames, donate_argnums, name)
-
 
 
 def checked(f: Callable) -> Jitted:

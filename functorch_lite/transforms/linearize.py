@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-
 from collections.abc import Callable
 
 import attrs
@@ -74,7 +73,6 @@ class Tape(Interpreter):
 
     def pull(self, outs, cotangents, ins) -> list:
         """Transposes what `outs` reach: their cotangents to those of `ins` (None: zero). Runs at the current interpreter."""
-        wanted = set(map(id, ins))
         found = self._reaching(outs, ins)
         ct: dict[int, object] = {}  # of variables, by id; the heap's equations keep them alive
         pending: dict[int, Equation] = {}

@@ -25,7 +25,9 @@ def ravel(tree) -> tuple[Array, Callable]:
     leaves, spec = pytree.flatten(tree)
     for path, x in pytree.leaves_with_path(tree):
         if not is_array(x):
-            raise TypeError(f"ravel: the leaf at {path} must be an Array or a number, got {pytree.describe(x)}; separate others with fl.partition")
+            raise TypeError(
+                f"ravel: the leaf at {path} must be an Array or a number, got {pytree.describe(x)}; separate others with fl.partition"
+            )
     leaves = [asarray(x) for x in leaves]
     avals = [x.aval for x in leaves]
     if not leaves:

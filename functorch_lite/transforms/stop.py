@@ -8,8 +8,8 @@ from ..core import pytree
 from ..core.array import asarray
 from ..core.interpreter import name_of
 from ..prims.create import detach
-from .arguments import callable_or_raise, inexact, is_array, label_of
-from .body import capture
+from .arguments import callable_or_raise, inexact, is_array
+from .flat import FlatCall
 
 
 def stop_gradient(tree):
@@ -35,20 +35,13 @@ def closure_convert(f: Callable, *example_args):
     [6.0]
     """
     callable_or_raise("closure_convert", f)
-    leaves, spec = pytree.flatten(example_args)
-    values = [asarray(x) for x in leaves]
-    found: list = []
-
-    def flat(*xs):
-        outs, out_spec = pytree.flatten(f(*spec.unflatten(xs)))
-        found[:] = [out_spec]
-        return [asarray(x) for x in outs]
-
-    body, captured = capture(flat, tuple([x.aval for x in values]), label_of("closure_convert", f))
+    call = FlatCall("closure_convert", f, example_args, {})
+    body, captured = call.capture()
+    spec = pytree.structure(example_args)
 
     def converted(*args):
         inputs, hidden = args[: len(args) - len(captured)], args[len(args) - len(captured) :]
         given = pytree.match(spec, inputs, f"closure_convert: the arguments of {name_of(f)}", exact=True)
-        return found[0].unflatten(body(*hidden, *map(asarray, given)))
+        return call.result(body(*hidden, *[asarray(x) for x in given if is_array(x)]))
 
     return converted, captured

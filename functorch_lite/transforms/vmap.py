@@ -213,7 +213,9 @@ def _map_tree(f, label, spec, leaves, dims, size, out_dims, randomness):
 def _placed(value, dim, want, size, label):
     if want is None:
         if dim is not None:
-            raise ValueError(f"vmap: out_dims=None for an output of {label} that depends on the batch, {algebra.without(value.aval, dim)}; give it a dim")
+            raise ValueError(
+                f"vmap: out_dims=None for an output of {label} that depends on the batch, {algebra.without(value.aval, dim)}; give it a dim"
+            )
         return value
     ndim = value.ndim + (dim is None)
     if want.__class__ is not int or not -ndim <= want < ndim:

@@ -95,18 +95,20 @@ def test_numbers_alone():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 def test_tiers_against_torch():
     torch = pytest.importorskip("torch")
+
+    def agree(theirs, *tiers):
+        if theirs.dtype is not torch.complex32:  # which we do not have: complex64 takes its place
+            assert str(theirs.dtype) == f"torch.{result_dtype(*tiers).name}", tiers
+
     for a, b in itertools.product(ORDER, ORDER):
-        x, y = torch.zeros(2, dtype=getattr(torch, a)), torch.zeros((), dtype=getattr(torch, b))
-        assert str((x * y).dtype) == f"torch.{result_dtype(as_dtype(a), as_dtype(b), None).name}", (a, b)
+        x, y, high, low = torch.zeros(2, dtype=getattr(torch, a)), torch.zeros((), dtype=getattr(torch, b)), as_dtype(a), as_dtype(b)
+        agree(x * y, high, low, None)
         for number in (True, 2, 2.0, 2j):
-            ours = (
-                result_dtype(as_dtype(a), None, as_dtype(type(number)).category),
-                result_dtype(None, as_dtype(b), as_dtype(type(number)).category),
-            )
-            theirs = (x * number).dtype, (y * number).dtype
-            assert [str(t) for t in theirs] == [f"torch.{d.name}" for d in ours], (a, b, number)
+            agree(x * number, high, None, as_dtype(type(number)).category)
+            agree(y * number, None, low, as_dtype(type(number)).category)
 
 
 @pytest.mark.parametrize("f", ["traced", "eager"])

@@ -6,7 +6,7 @@ import pytest
 import functorch_lite as fl
 from functorch_lite.errors import ConcretizationError
 
-SEED, COUNT = 20240, 320
+SEED, COUNT = 20240, 240
 SHAPES = ((4, 3, 5), (5,), (2, 3), (1, 4, 2, 3))
 
 
