@@ -27,6 +27,12 @@ def _sizes(name: str, size) -> tuple[int, ...]:
     return size
 
 
+def _fits(name: str, dtype, *values) -> None:
+    """A complex number does not become a real one by itself."""
+    ok = dtype is None or as_dtype(dtype).is_complex or not result_type(*values).is_complex
+    require(ok, name, f"{shown(*values)} cannot be converted to {dtype}: take the real part first")
+
+
 def placed(x, device):
     """x on the device that was asked for, if any."""
     return x if device is None else x.to(device=device)
@@ -51,6 +57,7 @@ def full(size: Shape, fill_value: Tensor, *, dtype=None, device=None) -> Array:
     size = _sizes("full", (size,))
     v = fill_value if fill_value.__class__ in NUMBERS else asarray(fill_value)
     require(v.__class__ in NUMBERS or v.ndim == 0, "full", f"fill_value must be a number or a 0-dim Array, got {shown(v)}")
+    _fits("full", dtype, v)
     return placed(_full(size, v, dtype), device)
 
 
@@ -59,6 +66,8 @@ full.op = _full.op
 
 def _constant(name: str, number, doc: str):
     def f(*size, dtype=None, device=None):
+        if not size:
+            raise TypeError(f"{name}: the size is missing; write {name}(()) for a 0-dim Array")
         return placed(_full(_sizes(name, size), number, as_dtype(dtype or float32)), device)
 
     def like(input, *, dtype=None, device=None):
@@ -123,8 +132,10 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
     if end is None:
         start, end = 0, start
     start, end, step = [x if x.__class__ in NUMBERS else x.item() for x in (start, end, step)]
-    require(step != 0, "arange", "step must not be 0")
     dtype = as_dtype(dtype) if dtype is not None else int64 if all(isinstance(x, int) for x in (start, end, step)) else float32
+    if not dtype.is_inexact:  # as in PyTorch, before anything is counted
+        start, end, step = int(start), int(end), int(step)
+    require(step != 0, "arange", f"step must not be 0 (as {dtype})")
     n = math.ceil((end - start) / step) if any(isinstance(x, float) for x in (start, end, step)) else -((start - end) // step)
     ok = (end - start) * step >= 0
     require(ok, "arange", f"end lies on the other side of start than step points, got start={start}, end={end}, step={step}")
@@ -160,6 +171,7 @@ def linspace(start: Tensor, end: Tensor, steps: int, *, dtype=None, device=None)
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     require(steps >= 0, "linspace", f"steps must not be negative, got {steps}")
+    _fits("linspace", dtype, start, end)
     return placed(_linspace(start, end, steps, dtype=dtype), device)
 
 
@@ -185,6 +197,7 @@ def logspace(start: Tensor, end: Tensor, steps: int, base: float = 10.0, *, dtyp
     [1.0, 2.0, 4.0, 8.0]
     """
     require(steps >= 0, "logspace", f"steps must not be negative, got {steps}")
+    _fits("logspace", dtype, start, end)
     return placed(_logspace(start, end, steps, base, dtype=dtype), device)
 
 

@@ -330,7 +330,8 @@ _SMALL = 8  # exponents up to which multiplying is as exact as the power functio
 @composite(name="pow", reference=elementwise.pow.op.reference)
 def _pow(input: Tensor, exponent: Tensor) -> Tensor:
     """input ** exponent, promoted and broadcast."""
-    return elementwise.pow(*promoted(input, exponent))
+    x, y = promoted(input, exponent)
+    return bits.bitwise_or(x, bits.bitwise_not(y)) if x.dtype.category == BOOL else elementwise.pow(x, y)
 
 
 @composite(reference=lambda x, n: x**n)
@@ -391,7 +392,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> fl.ldexp(fl.asarray([1.0, 3.0]), fl.asarray([2, -1])).tolist()
     [4.0, 1.5]
     """
-    return mul(float_of(input), elementwise.exp2(float_of(other)))
+    return mul(input, elementwise.exp2(float_of(other)))
 
 
 @composite(method=True, reference=np.hypot)

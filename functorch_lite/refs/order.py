@@ -139,6 +139,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
     def take(x, d):
         require(0 <= k <= x.shape[d], "topk", f"k must be in [0, {x.shape[d]}], the size along dim={dim} of {x.aval}, got {k}")
+        require(k or input.ndim, "topk", "a 0-dim Array has one element: k must be 1, got 0")
         require(not x.dtype.is_complex, "topk", f"complex numbers have no order, got {x.aval}")
         if largest and d == x.ndim - 1:
             return order.top_k(x, k)

@@ -235,9 +235,14 @@ def pad(input: Tensor, pad: Dims, mode: str = "constant", value: Tensor | None =
 
 def _padded_along(x, d: int, low: int, high: int, mode: str):
     n, (edge, room) = x.shape[d], _EDGES[mode]
-    ok = max(low, high) <= room(n) and n + low + high >= 0
-    require(ok, "pad", f"{mode} padding of dimension {d} must be at most {room(n)}, got {low} and {high} for {x.aval}")
+    require(
+        n + min(low, 0) + min(high, 0) >= 0, "pad", f"padding {low} and {high} of dimension {d} of {x.aval} would leave a negative size"
+    )
     inner = prims.part(x, d, max(-low, 0), n - max(-high, 0)) if low < 0 or high < 0 else x
+    if mode == "circular":  # what is cut off does not come in at the other end, but an edge mirrors it
+        x, n = inner, inner.shape[d]
+    ok = max(low, high) <= room(n)
+    require(ok, "pad", f"{mode} padding of dimension {d} must be at most {room(n)}, got {low} and {high} for {x.aval}")
     before = [edge(x, d, n, low, True)] if low > 0 else []
     behind = [edge(x, d, n, high, False)] if high > 0 else []
     return prims.concatenate([*before, inner, *behind], d) if before or behind else inner
@@ -262,16 +267,19 @@ _EDGES = {
     "replicate": (_replicated, lambda n: 10**9 if n else 0),
     "circular": (_wrapped, lambda n: n),
 }
-_NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_NUMPY_MODES = {"reflect": "reflect", "replicate": "edge"}
 
 
 def _pad_reference(x, pad, mode, value):
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    x = x[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, x.shape)])]
-    pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    grown = [(max(a, 0), max(b, 0)) for a, b in pairs]
+
+    def cut(x):
+        return x[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, x.shape)])]
+
     if mode == "constant":
-        return np.pad(x, pairs, constant_values=0 if value is None else value)
-    return np.pad(x, pairs, mode=_NUMPY_MODES[mode])
+        return np.pad(cut(x), grown, constant_values=0 if value is None else value)
+    return np.pad(cut(x), grown, mode="wrap") if mode == "circular" else cut(np.pad(x, grown, mode=_NUMPY_MODES[mode]))
 
 
 # ---------------------------------------------------------------------------------------------------------- windows

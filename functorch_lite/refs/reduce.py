@@ -343,8 +343,6 @@ def _norm(x, p, dims):
     if p == 1:
         return reduce.reduce_sum(size, dims)
     if math.isinf(p):
-        if count(x, dims) == 0 and p > 0:
-            return create.full(reduce.reduced(x, dims), 0, size.dtype)
         return (reduce.reduce_max if p > 0 else reduce.reduce_min)(size, dims)
     if p == 0:
         return reduce.reduce_sum(to_dtype(compare.ne(size, algebra.zeros(size.aval)), size.dtype), dims)

@@ -299,7 +299,7 @@ def t(input: Tensor) -> Tensor:
     return permuted(x, tuple(range(x.ndim))[::-1])
 
 
-@composite(method=True, reference=lambda x: np.conj(np.swapaxes(x, -1, -2)))
+@composite(method=True, reference=lambda x: np.swapaxes(x.conj() if x.dtype.kind == "c" else x, -1, -2))
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose over the last two dimensions.
 

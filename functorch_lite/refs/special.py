@@ -128,10 +128,9 @@ def logit(input: Tensor, eps: Number = None) -> Tensor:
     """
     x = float_of(input)
     require_floating("logit", x)
-    one = algebra.one_like(x)
     if eps is not None:
         x = compare.clamp(x, algebra.full_like(x, eps), algebra.full_like(x, 1 - eps))
-    return elementwise.log(elementwise.div(x, elementwise.sub(one, x)))
+    return elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x)))
 
 
 @composite(method=True, reference=lambda x, p: _multigammaln(x, p))

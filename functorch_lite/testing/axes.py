@@ -30,13 +30,14 @@ EPS = 1e-6  # the step of central differences in float64: truncation and roundin
 
 @attrs.frozen(eq=False)
 class Axis:
-    """One property. ``quick`` is how many samples of a row the quick pass takes (None: all)."""
+    """One property. The quick pass takes `quick` samples of a row in `dtypes`, the thorough one all of them in `all_dtypes`."""
 
     name: str
     check: Callable[[Call, np.random.Generator, bool], None]
     dtypes: Callable[[Row], tuple[DType, ...]]
+    all_dtypes: Callable[[Row], tuple[DType, ...]]
     why_not: Callable[[Call], str | None]
-    quick: int | None
+    quick: int
     smooth: bool  # does it need a point at which the op is differentiable?
 
     def __call__(self, row: Row, sample: Sample, dtype: DType, *, seed: int = 0, thorough: bool = True) -> None:
@@ -51,17 +52,17 @@ class Axis:
     def samples(self, row: Row, dtype: DType, thorough: bool, only) -> list[Sample]:
         """The samples on which it runs, of those with an index in `only`, spread over the row's."""
         found = [s for s in row.samples(dtype) if s.index in only and (s.differentiable or not self.smooth)]
-        if thorough or self.quick is None or len(found) <= self.quick:
+        if thorough or len(found) <= self.quick:
             return found
         where = np.linspace(0, len(found) - 1, self.quick).round().astype(int) if self.quick > 1 else [0]
         return [found[i] for i in where]
 
 
-def axis(dtypes, why_not=lambda call: None, quick: int | None = None, smooth: bool = False):
+def axis(dtypes, all_dtypes, why_not, quick: int, smooth: bool = False):
     """Registers the decorated check as the axis of its name."""
 
     def register(check):
-        AXES[check.__name__] = Axis(check.__name__, check, dtypes, why_not, quick, smooth)
+        AXES[check.__name__] = Axis(check.__name__, check, dtypes, all_dtypes, why_not, quick, smooth)
         return AXES[check.__name__]
 
     return register
@@ -84,6 +85,10 @@ def double(row: Row) -> tuple[DType, ...]:
 def one_dtype(row: Row) -> tuple[DType, ...]:
     """One dtype, for properties that do not depend on it."""
     return double(row)[:1]
+
+
+def always(call: Call) -> None:
+    return None
 
 
 def no_derivative(call: Call) -> str | None:
@@ -159,7 +164,7 @@ def stacked(rows, position: int) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------- value and shape
 
 
-@axis(every_dtype, quick=6)
+@axis(every_dtype, every_dtype, always, quick=6)
 def value(call, rng, thorough):
     """The results are those of NumPy or SciPy."""
     expected = call.reference()
@@ -171,7 +176,7 @@ def value(call, rng, thorough):
     close(call, actual, expected, "against the reference")
 
 
-@axis(every_dtype, quick=6)
+@axis(every_dtype, every_dtype, always, quick=6)
 def meta(call, rng, thorough):
     """The shape rule says what the results are, and the data is that."""
     avals, actual = call.avals(), call(*call.arrays)
@@ -187,7 +192,7 @@ def meta(call, rng, thorough):
 # -------------------------------------------------------------------------------------------------- first derivatives
 
 
-@axis(double, no_derivative, quick=4, smooth=True)
+@axis(double, double, no_derivative, quick=4, smooth=True)
 def jvp(call, rng, thorough):
     """Forward mode agrees with central differences (along a complex direction, for complex arguments)."""
     g, xs = call.smooth()
@@ -199,7 +204,7 @@ def jvp(call, rng, thorough):
     close_to_difference(call, tangents, directional(g, xs, ts, EPS), "against finite differences")
 
 
-@axis(double, no_derivative, quick=4, smooth=True)
+@axis(double, double, no_derivative, quick=4, smooth=True)
 def vjp(call, rng, thorough):
     """Reverse mode is the adjoint of forward mode, in all arguments at once and in each alone."""
     g, xs = call.smooth()
@@ -225,7 +230,7 @@ def vjp(call, rng, thorough):
         close_products(call, inner(cts, tangents), inner(grads, ts), size, f"<ct, J t> and <Jᵀ ct, t> for arguments {list(which)}")
 
 
-@axis(double, no_own_rule, quick=2, smooth=True)
+@axis(double, double, no_own_rule, quick=2, smooth=True)
 def own_vjp(call, rng, thorough):
     """An op's own reverse rule gives what its decomposition gives: in value, second order, and under vmap."""
     own, xs = call.smooth()
@@ -244,7 +249,7 @@ def own_vjp(call, rng, thorough):
 # ------------------------------------------------------------------------------------------------ second derivatives
 
 
-@axis(double, no_derivative, quick=1, smooth=True)
+@axis(double, double, no_derivative, quick=1, smooth=True)
 def second(call, rng, thorough):
     """Reverse over reverse is the adjoint of central differences of the gradient."""
     phi, zs = gradient_at(call, rng)
@@ -256,7 +261,7 @@ def second(call, rng, thorough):
     close_products(call, inner(us, along), inner(grads, ts), magnitude((us, along), (grads, ts)), "<u, H t> and <Hᵀ u, t>", rtol=1e-6)
 
 
-@axis(double, no_derivative, quick=1, smooth=True)
+@axis(double, double, no_derivative, quick=1, smooth=True)
 def jvp_vjp(call, rng, thorough):
     """Forward over reverse agrees with central differences of the gradient."""
     phi, zs = gradient_at(call, rng)
@@ -282,7 +287,7 @@ def batchings(ndims, thorough: bool):
         yield from dict.fromkeys([front, mixed, last] if thorough else [front, mixed if mixed != front else last])
 
 
-@axis(one_dtype, no_batch, quick=3)
+@axis(one_dtype, every_dtype, no_batch, quick=3)
 def vmap(call, rng, thorough):
     """A batch is a loop, for every choice of batched arguments, wherever the batch dimension stands."""
     rows = call.rows()
@@ -296,7 +301,7 @@ def vmap(call, rng, thorough):
         close(call, mapped(call, in_dims=dims)(*args), loops[chosen], f"in_dims={dims} against a loop")
 
 
-@axis(one_dtype, no_batch, quick=1)
+@axis(one_dtype, every_dtype, no_batch, quick=1)
 def vmap_vmap(call, rng, thorough):
     """A batch of batches is two loops: both levels on all arguments, and each on arguments of its own."""
     outer, n = 2, len(call.arrays)
@@ -363,7 +368,7 @@ def gradient_of_row(call: Call):
     return one
 
 
-@axis(one_dtype, no_batched_derivative, quick=1, smooth=True)
+@axis(one_dtype, double, no_batched_derivative, quick=1, smooth=True)
 def vmap_grad(call, rng, thorough):
     """Per-sample gradients by vmap are those of a loop."""
     args, cts, loop = batched_gradient(call, rng, [True] * len(call.arrays))
@@ -371,7 +376,7 @@ def vmap_grad(call, rng, thorough):
     close(call, mapped(gradient_of_row(call))(*args, *cts), expected, "per-sample gradients against a loop")
 
 
-@axis(one_dtype, no_batched_derivative, quick=1, smooth=True)
+@axis(one_dtype, double, no_batched_derivative, quick=1, smooth=True)
 def grad_vmap(call, rng, thorough):
     """The gradient of a batch is that of a loop; what is not batched gets the sum over the rows."""
     n = len(call.arrays)
@@ -395,7 +400,7 @@ def grad_vmap(call, rng, thorough):
 # ------------------------------------------------------------------------------------------------ programs
 
 
-@axis(one_dtype, no_batch, quick=2)
+@axis(one_dtype, every_dtype, no_batch, quick=2)
 def graph(call, rng, thorough):
     """A recorded program replays to the eager results: with the op as one node, and down to prims."""
     expected = call(*call.arrays)
@@ -410,7 +415,7 @@ def graph(call, rng, thorough):
         close(call, program(*call.arrays), expected, f"replay at {'prim' if prims else 'op'} level against eager")
 
 
-@axis(one_dtype, quick=2)
+@axis(one_dtype, every_dtype, always, quick=2)
 def jit(call, rng, thorough):
     """One compiled program gives the eager results, Python numbers being inputs too."""
     expected = call(*call.arrays)
@@ -420,7 +425,7 @@ def jit(call, rng, thorough):
     close(call, actual, expected, "under jit against eager")
 
 
-@axis(one_dtype, no_derivative, quick=1, smooth=True)
+@axis(one_dtype, double, no_derivative, quick=1, smooth=True)
 def grad_jit(call, rng, thorough):
     """The gradient of a compiled program is the eager gradient."""
     g, xs = call.smooth()

@@ -15,7 +15,7 @@ from ..core.interpreter import STATE, Interpreter, Traced, live, name_of, user_l
 from ..core.op import BILINEAR, Linear
 from ..prims import algebra
 from ..prims.control import linear_call
-from .arguments import Differentiated, callable_or_raise, label_of, primal_tree, run, same_kind, split_tree
+from .arguments import Differentiated, callable_or_raise, done, label_of, primal_tree, run, same_kind, split_tree
 from .jvp import Jvp
 from .vmap import rows_front
 
@@ -276,7 +276,10 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
     pairs = [interpreter.start(x) for x in inputs.picked()]
     out, aux = run("linearize", f, interpreter, inputs.with_leaves([v for v, _ in pairs]), {}, has_aux)
     outs, tangents, spec = split_tree(interpreter, out, "linearize")
-    variables = [v for _, v in pairs]
+    aux, variables = primal_tree(interpreter, aux), [v for _, v in pairs]
+    if interpreter.made is not None:
+        del out, pairs
+        done(interpreter)
 
     def pushforward(*given):
         if len(given) != len(primals):
@@ -287,7 +290,7 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
         return spec.unflatten([algebra.zeros(x.aval) if t is None else t for x, t in zip(outs, found)])
 
     value = spec.unflatten(outs)
-    return (value, pushforward, primal_tree(interpreter, aux)) if has_aux else (value, pushforward)
+    return (value, pushforward, aux) if has_aux else (value, pushforward)
 
 
 def linear_transpose(f: Callable, *primals):

@@ -207,7 +207,7 @@ def test_counts_travel_as_json():
 
 
 def test_check_op_reports_every_failure():
-    with pytest.raises(AssertionError, match=r"(?s)2 of 3 cells failed.*axis value.*axis value"):
+    with pytest.raises(AssertionError, match=r"(?s)2 of 4 cells failed.*axis value.*axis value"):
         check_op(wrong_square(reference=np.abs), SAMPLES, axes=("value", "vmap"))
     with pytest.raises(ValueError, match="no row in the op table"):
         check_op(wrong_square())

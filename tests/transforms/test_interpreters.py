@@ -108,6 +108,8 @@ TRANSFORMS = {
     "jvp": lambda f: fl.jvp(f, (3.0,), (1.0,)),
     "vmap": lambda f: fl.vmap(f)(fl.asarray([3.0, 4.0])),
     "jit": lambda f: fl.jit(f)(fl.asarray(3.0)),
+    "make_fx": lambda f: fl.make_fx(f)(fl.asarray(3.0)),
+    "linearize": lambda f: fl.linearize(f, 3.0),
 }
 
 
@@ -191,7 +193,6 @@ ANYWHERE = TRANSFORMS | {
     "hessian": lambda f: fl.hessian(f)(3.0),
     "jacfwd": lambda f: fl.jacfwd(f)(3.0),
     "jacrev": lambda f: fl.jacrev(f)(3.0),
-    "linearize": lambda f: fl.linearize(f, 3.0),
     "checkpoint": lambda f: fl.grad(fl.checkpoint(f))(3.0),
     "eval_shape": lambda f: fl.eval_shape(f, 3.0),
     "grad of jit of vmap": lambda f: fl.grad(lambda x: fl.jit(fl.vmap(f))(x).sum())(fl.asarray([1.0, 2.0])),
@@ -395,7 +396,7 @@ def test_the_users_jax_is_left_alone():
     assert seen() == before
 
 
-@pytest.mark.parametrize("kind", ["vmap", "jit"])
+@pytest.mark.parametrize("kind", ["vmap", "jit", "make_fx"])
 @pytest.mark.parametrize("ask", [bool, float, int, np.asarray, lambda x: [0] * x.to(fl.int64), lambda x: 1 if x > 0 else 2])
 def test_python_cannot_ask_a_traced_value_for_its_number(kind, ask):
     def f(x):
