@@ -189,7 +189,7 @@ def _name_in(error: Exception, op: Op, args) -> None:
     message = str(error)
     if len(error.args) == 1 and isinstance(error.args[0], str) and not getattr(error, "named", False):
         if not message.startswith(op.name):
-            seen = ", ".join(str(x.aval) if isinstance(x, Array) else repr(x) for x in args)
+            seen = ", ".join(str(x.aval) if isinstance(x, Array) else repr(x) for x in args if x is not None)
             error.args = (f"{op.name}({seen}): {message}",)
         error.named = True
 

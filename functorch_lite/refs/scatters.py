@@ -263,7 +263,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
 
 
 @composite(
-    method=True, reference=lambda x, index, source, accumulate=False: _reference(x, index, np.ravel(source), "sum" if accumulate else "set")
+    method=True,
+    reference=lambda x, index, source, accumulate=False: _reference(x, np.ravel(index), np.ravel(source), "sum" if accumulate else "set"),
 )
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Input with the elements of source at these positions of the flat array; with accumulate they are added.

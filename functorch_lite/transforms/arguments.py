@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import attrs
 import numpy as np
 
@@ -25,6 +27,21 @@ def chunk_size_or_raise(transform: str, chunk_size) -> None:
 
 def label_of(transform: str, f) -> str:
     return f"{transform}({name_of(f)})"
+
+
+def argument_name(f, which: int | str) -> str:
+    """What to call an argument of f, given by position or name: "argument 0 ('x')"."""
+    if isinstance(which, str):
+        return f"argument {which!r}"
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):  # a builtin: its arguments have no names to show
+        parameters = []
+    named = which < len(parameters) and parameters[which].kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return f"argument {which} ({parameters[which].name!r})" if named else f"argument {which}"
 
 
 def is_array(x) -> bool:

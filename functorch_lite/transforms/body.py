@@ -38,10 +38,11 @@ class Body:
     was derived from it or compiled for it.
     """
 
-    __slots__ = ("graph", "ins", "outs", "label", "_derived", "__weakref__")
+    __slots__ = ("graph", "ins", "outs", "label", "randomness", "_derived", "__weakref__")
 
     def __init__(self, graph: Graph, ins: tuple[Aval, ...], outs: tuple[Aval, ...], label: str):
         self.graph, self.ins, self.outs, self.label = graph, ins, outs, label
+        self.randomness = "error"  # what `batch` does with draws, see `drawing`
         self._derived: dict = {}
 
     def __call__(self, *inputs) -> tuple:
@@ -93,6 +94,16 @@ class Body:
         if not which:
             return self
         return self.trace(lambda *xs: [*self(*xs), *[xs[i] for i in which]], self.ins, name=("returning", which))
+
+    def drawing(self) -> Body:
+        """The same program, in whose batched form draws with one key are different in each row."""
+
+        def make():
+            out = Body(self.graph, self.ins, self.outs, self.label)
+            out.randomness = "different"
+            return out
+
+        return self if self.randomness == "different" else self.remember("drawing", make)
 
     def jvp(self, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...] | None = None):
         """(body: inputs, nonzero tangents -> outs, nonzero tangents; which tangents of outs are nonzero)."""
@@ -186,7 +197,7 @@ class Body:
             found: list = []
 
             def run(*xs):
-                outs, out_dims = map_flat(self, size, xs, dims, self.label)
+                outs, out_dims = map_flat(self, size, xs, dims, self.label, self.randomness)
                 need = instantiate or (None,) * len(outs)
                 outs = [x if d is None and n is None else algebra.front(size, x, d) for x, d, n in zip(outs, out_dims, need)]
                 out_dims = [None if d is None and n is None else 0 for d, n in zip(out_dims, need)]

@@ -6,10 +6,22 @@ from collections.abc import Callable
 from functools import wraps
 
 from ..core import pytree
-from ..core.interpreter import STATE
+from ..core.interpreter import STATE, name_of
 from ..errors import NonDifferentiableError
 from ..prims import algebra, create
-from .arguments import Differentiated, callable_or_raise, done, label_of, pick, primal_tree, replaced, run, same_kind, split_tree
+from .arguments import (
+    Differentiated,
+    argument_name,
+    callable_or_raise,
+    done,
+    label_of,
+    pick,
+    primal_tree,
+    replaced,
+    run,
+    same_kind,
+    split_tree,
+)
 from .linearize import Linearize
 
 
@@ -67,7 +79,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
 def pulled(transform: str, f, args, positions, kwargs, has_aux):
     """The output of f, its pullback to args[positions], and aux."""
     picked = tuple([args[n] for n in positions])
-    primals = Differentiated.of(transform, picked, lambda i: f"argument {positions[i]} of {getattr(f, '__name__', 'f')}")
+    primals = Differentiated.of(transform, picked, lambda i: f"{argument_name(f, positions[i])} of {name_of(f)}")
     interpreter = Linearize(STATE.current, label_of(transform, f))
     pairs = [interpreter.start(x) for x in primals.picked()]
     inputs = primals.with_leaves([v for v, _ in pairs])

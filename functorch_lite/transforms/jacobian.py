@@ -11,7 +11,7 @@ from ..core.array import Array
 from ..core.dtype import int32
 from ..core.interpreter import name_of
 from ..prims import algebra, compare, convert, create, shape
-from .arguments import Differentiated, callable_or_raise, chunk_size_or_raise, pick, replaced
+from .arguments import Differentiated, argument_name, callable_or_raise, chunk_size_or_raise, pick, replaced
 from .grad import pulled, value_and_grad
 from .jvp import jvp
 from .vmap import vmap
@@ -83,7 +83,9 @@ def jacfwd(
     @wraps(f)
     def jacobian(*args, **kwargs):
         positions, single = pick("jacfwd", f, argnums, args)
-        inputs = Differentiated.of("jacfwd", tuple([args[n] for n in positions]), lambda i: f"argument {positions[i]} of {name_of(f)}")
+        inputs = Differentiated.of(
+            "jacfwd", tuple([args[n] for n in positions]), lambda i: f"{argument_name(f, positions[i])} of {name_of(f)}"
+        )
         leaves = inputs.picked()
         _real_only("jacfwd", leaves, "arguments")
 

@@ -11,7 +11,7 @@ from ..core.array import asarray
 from ..core.aval import Aval
 from ..core.interpreter import STATE, Interpreter, Traced, leak_error, live, user_line
 from ..prims import algebra, shape
-from .arguments import callable_or_raise, chunk_size_or_raise, done, is_array, label_of
+from .arguments import argument_name, callable_or_raise, chunk_size_or_raise, done, is_array, label_of
 
 _UNSET = object()
 
@@ -40,14 +40,11 @@ class Vmap(Interpreter):
             STATE.line = user_line()
         try:
             STATE.current = self.parent
-            if op.draws is not None and self.randomness == "different" and dims[op.draws] is None:
-                values[op.draws], dims[op.draws] = op.traits["split"](values[op.draws], self.size), 0
-                touched = True
+            if self.randomness == "different":
+                drawn, params = self._draws(op, values, dims, params)
+                touched = touched or drawn
             if not touched:
-                if op.decompose is None or self.randomness != "different":
-                    return self.parent.bind(op, tuple(values), params)
-                STATE.current = self  # a composite may draw inside
-                return op.run(args, params)
+                return self.parent.bind(op, tuple(values), params)
             if op.batch is None:
                 if op.decompose is None:
                     op.rule("batch")
@@ -59,6 +56,14 @@ class Vmap(Interpreter):
             return out if dim is None else self.row(out, dim)
         finally:
             STATE.current, STATE.line = before, line
+
+    def _draws(self, op, values, dims, params):
+        """With randomness='different': splits the key of a draw; (whether the op may draw at all, its params, bodies told so)."""
+        if op.draws is not None and dims[op.draws] is None:
+            values[op.draws], dims[op.draws] = op.traits["split"](values[op.draws], self.size), 0
+        told = tuple([_drawing(p) for p in params])
+        inside = op.decompose is not None or any(a is not b for a, b in zip(told, params))
+        return op.draws is not None or inside, told
 
     def row(self, x, dim: int) -> Traced:
         """The value that stands for each row of x along `dim`."""
@@ -72,6 +77,14 @@ class Vmap(Interpreter):
             if not x.owner.alive:
                 raise leak_error(x)
         return x, None
+
+
+def _drawing(param):
+    """A body (or tuple of them) whose draws are different in each row of a batch; anything else as it is."""
+    if param.__class__ is tuple:
+        told = tuple([_drawing(p) for p in param])
+        return told if any(a is not b for a, b in zip(told, param)) else param
+    return param.drawing() if hasattr(param, "drawing") else param
 
 
 def map_flat(f, size: int, args, dims, label: str, randomness: str = "error"):
@@ -129,7 +142,7 @@ def vmap(
     def mapped(*args, **kwargs):
         leaves, spec = pytree.flatten((args, kwargs))
         dims = _in_dims(f, in_dims, args, kwargs)
-        leaves, dims, size = _checked(leaves, dims, spec)
+        leaves, dims, size = _checked(f, leaves, dims, spec)
 
         def rows(xs, n):
             return _map_tree(f, label, spec, xs, dims, n, out_dims, randomness)
@@ -163,30 +176,33 @@ def _in_dims(f, in_dims, args, kwargs) -> list:
     return dims + [None] * len(pytree.leaves(kwargs))
 
 
-def _checked(leaves, dims, spec):
+def _checked(f, leaves, dims, spec):
     """Leaves as Arrays where they are mapped, dims made non-negative, and the one size along them."""
-    paths = [p for p, _ in pytree.leaves_with_path(spec.unflatten(range(len(leaves))))]
-    out, new, sizes = [], [], {}
-    for x, d, path in zip(leaves, dims, paths):
-        name = f"argument{str(path)[3:]}" if path[0] == 0 else f"argument {str(path)[4:]}"
+
+    def name(i: int) -> str:
+        path, _ = pytree.leaves_with_path(spec.unflatten(range(len(leaves))))[i]
+        inside = str(path)[len(f"[{path[0]}][{path[1]!r}]") :]
+        return argument_name(f, path[1]) + (f" at {inside}" if inside else "")
+
+    out, new, sizes = list(leaves), [None] * len(leaves), {}
+    for i, (x, d) in enumerate(zip(leaves, dims)):
         if d is None:
-            out.append(x)
-            new.append(None)
             continue
         if d.__class__ is not int:
-            raise ValueError(f"vmap: in_dims must hold ints and None, got {d!r} for {name}")
+            raise ValueError(f"vmap: in_dims must hold ints and None, got {d!r} for {name(i)}")
         if not is_array(x):
-            raise ValueError(f"vmap: {name} is mapped (in_dims={d}) but is no Array, got {pytree.describe(x)}; give it None in in_dims")
-        x = asarray(x)
+            raise ValueError(f"vmap: {name(i)} is mapped (in_dims={d}) but is no Array, got {pytree.describe(x)}; give it None in in_dims")
+        out[i] = x = asarray(x)
         if not -x.ndim <= d < x.ndim:
-            raise ValueError(f"vmap: in_dims={d} is no dimension of {name}, which is {x.aval}; give it None in in_dims if it is not mapped")
-        out.append(x)
-        new.append(d % x.ndim)
-        sizes[name] = x.shape[d]
+            raise ValueError(
+                f"vmap: in_dims={d} is no dimension of {name(i)}, which is {x.aval}; give it None in in_dims if it is not mapped"
+            )
+        new[i] = d % x.ndim
+        sizes[i] = x.shape[d]
     if not sizes:
         raise ValueError("vmap: nothing is mapped: at least one argument must have a dimension in in_dims")
     if len(set(sizes.values())) != 1:
-        seen = ", ".join(f"{name} has {n}" for name, n in sizes.items())
+        seen = ", ".join(f"{name(i)} has {n}" for i, n in sizes.items())
         raise ValueError(f"vmap: expected one size along in_dims, got {seen}")
     return out, new, next(iter(sizes.values()))
 

@@ -70,6 +70,21 @@ def test_randomness():
     close(fl.vmap(lambda k: fl.random.normal(k, (2,)))(keys), np.stack([np.asarray(fl.random.normal(k, (2,))) for k in keys]))
 
 
+def test_different_randomness_reaches_into_bodies():
+    key = fl.random.key(0)
+    draw = lambda x: x + fl.random.uniform(key)
+    bodies = {
+        "scan": lambda x: fl.scan(lambda c, _: (draw(c), None), 0.0, None, length=2)[0] + x,
+        "cond": lambda x: fl.cond(fl.asarray(True), draw, draw, 0.0) + x,
+        "while": lambda x: fl.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, draw(c[1])), (0, 0.0))[1] + x,
+        "jit": lambda x: fl.jit(lambda: draw(0.0))() + x,
+        "grad": lambda x: fl.grad(lambda y: y * draw(0.0))(x) + 0 * x,
+    }
+    for name, f in bodies.items():
+        assert len(set(fl.vmap(f, randomness="different")(fl.zeros(3)).tolist())) == 3, name
+        assert len(set(fl.vmap(f, randomness="same")(fl.zeros(3)).tolist())) == 1, name
+
+
 def test_a_row_selected_by_a_mapped_index():
     a, i = fl.asarray(np.arange(20.0).reshape(2, 10)), fl.asarray([3, 5])
     assert fl.vmap(lambda r, k: r[k])(a, i).tolist() == [3.0, 15.0]

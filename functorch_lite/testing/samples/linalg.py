@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import float64
+from ...core.dtype import float64, int32
 from ...core.op import Tensor, composite
 from ...prims import elementwise, linalg, matrix, parts, reduce, spectral
 from ..table import COMPLEXES, REAL, Sample, array, row
@@ -67,6 +67,11 @@ def triangular_systems(rng, dtype):
 row(linalg.triangular_solve, triangular_systems, dtypes=EVERY, tolerance=10)
 row(linalg.cholesky, positive_matrices, tolerance=10, skip=dict.fromkeys(DIFFERENCES, HERMITIAN))
 row(linalg.lu, general_matrices(OBLONGS), dtypes=EVERY, tolerance=10)
+row(
+    linalg.permutation_of,
+    lambda rng, dtype: [Sample(array(rng, s, dtype, 0, 2), n) for s, n in (((3,), 3), ((2, 3), 4), ((2, 0), 2))],
+    dtypes=(int32,),
+)
 row(linalg.qr, with_statics(general_matrices(OBLONGS), (False,)), dtypes=EVERY, tolerance=10)
 row(linalg.qr, with_statics(general_matrices(((2, 3), (3, 3))), (True,)), dtypes=EVERY, tolerance=10)
 row(

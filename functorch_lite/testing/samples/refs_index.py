@@ -94,15 +94,15 @@ def _added(ct, indices, shape, spec):
     return out.reshape(shape)
 
 
-def updates(how, value=None):
-    return cases(*[(Data(*s), value or Data(*_size(s, ops, spec)), *ops, {"spec": spec, "how": how}) for s, ops, spec in ITEMS])
+def updates(*hows, value=None):
+    """Samples of several ways to combine, each on its share of the items."""
+    chosen = [(item, how) for i, how in enumerate(hows) for item in ITEMS[i :: len(hows)]]
+    return cases(*[(Data(*s), value or Data(*_size(s, ops, spec)), *ops, {"spec": spec, "how": how}) for (s, ops, spec), how in chosen])
 
 
 row(at.at_update, updates("set"), ANY)
-for how in ("add", "sub", "mul"):
-    row(at.at_update, updates(how), NUMBERS)
-for how in ("min", "max"):
-    row(at.at_update, updates(how), (float32, float64, int64))
+row(at.at_update, updates("add", "mul", "sub"), NUMBERS)
+row(at.at_update, updates("max", "min"), (float32, float64, int64))
 row(at.at_update, updates("div", value=3), (float32, float64, complex128))
 row(
     at.mask_update,
@@ -144,7 +144,7 @@ SCATTERS = (  # input, dim, index, src
     (Data(), 0, Places((), 1), Data()),
     (Data(2, 3), 1, Places((0, 3), 1), Data(2, 3)),
 )
-row(scatters.scatter, cases(*SCATTERS, (Data(2, 3), 0, Places((1, 3), 2), 2)), ANY)
+row(scatters.scatter, cases(*SCATTERS, (Data(2, 3), 0, Places((1, 3), 2), True)), ANY)
 row(
     scatters.scatter,
     cases((*SCATTERS[0], {"reduce": "add"}), (*SCATTERS[1], {"reduce": "multiply"}), (*SCATTERS[0][:3], {"value": 3})),
@@ -161,13 +161,18 @@ ROWS = (  # input, dim, index, source
 )
 row(scatters.index_add, cases(*ROWS, (*ROWS[0], {"alpha": 2})), NUMBERS)
 row(scatters.index_copy, cases(*ROWS), ANY)
-row(scatters.index_fill, cases(*[(x, d, i, 1) for x, d, i, _ in ROWS], (Data(2, 3), 0, Places((2,), 2, -2), Data())), ANY)
-for reduce in ("sum", "prod", "mean", "amax", "amin"):
-    for include_self in (True, False):
-        options = {"reduce": reduce, "include_self": include_self}
-        dtypes = NUMBERS if reduce in ("sum", "prod") else (float32, float64, int64)
-        row(scatters.scatter_reduce, cases(*SCATTERS[:3], **options), dtypes)
-        row(scatters.index_reduce, cases(*ROWS[:3], **options), dtypes)
+row(scatters.index_fill, cases(*[(x, d, i, True) for x, d, i, _ in ROWS], (Data(2, 3), 0, Places((2,), 2, -2), Data())), ANY)
+
+
+def reductions(samples, *reduces):
+    """Samples with each reduction in turn, and both ways to count what was there."""
+    chosen = [(r, own) for r in reduces for own in (True, False)]
+    return cases(*[(*samples[i % len(samples)], {"reduce": r, "include_self": own}) for i, (r, own) in enumerate(chosen)])
+
+
+for function, samples in ((scatters.scatter_reduce, SCATTERS[:3]), (scatters.index_reduce, ROWS[:3])):
+    row(function, reductions(samples, "sum", "prod"), NUMBERS)
+    row(function, reductions(samples, "mean", "amax", "amin"), (float32, float64, int64))
 row(
     scatters.put,
     cases((Data(2, 3), Places((4,), 6, -6), Data(4)), (Data(2, 3), Places((2, 2), 6), Data(4), True), (Data(3), Places((), 3), Data())),
