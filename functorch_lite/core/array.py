@@ -279,7 +279,7 @@ def asarray(x, dtype=None, device=None) -> Array:
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(x, Array):
-        out = x
+        out = x.to(wanted or DEFAULT[x.dtype.category]) if x.aval.weak else x  # weak: a number that a program has as input
     elif isinstance(x, jax.Array):
         out = wrap(x)
     elif hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core import dtype as dtypes
 from ..core.array import Array, is_device, to_device
-from ..core.dtype import DType, as_dtype
+from ..core.dtype import NUMBERS, DType, as_dtype
 from ..core.op import Tensor, composite
 from .promotion import array_of, to_dtype
 
@@ -32,7 +32,8 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
             device = x
         elif x.__class__ is not bool and x is not None:  # a bool is PyTorch's non_blocking
             dtype = x
-    x = array_of(input)
+    weak = input.__class__ in NUMBERS or input.aval.weak  # a number goes to its dtype at once, exactly
+    x = array_of(input, None if dtype is None or not weak else as_dtype(dtype))
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     out = _to_dtype(x, wanted) if wanted is not x.dtype else x
     if device is not None:

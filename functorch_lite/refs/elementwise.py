@@ -26,7 +26,7 @@ log1p = unary("log1p", elementwise.log1p, "fl.log1p(fl.asarray([0.0])) -> [0.0]"
 sqrt = unary("sqrt", elementwise.sqrt, "fl.sqrt(fl.asarray([4, 9])) -> [2.0, 3.0]", inexact=True)
 rsqrt = unary("rsqrt", elementwise.rsqrt, "fl.rsqrt(fl.asarray([4.0])) -> [0.5]", inexact=True)
 cbrt = unary("cbrt", elementwise.cbrt, inexact=True)
-reciprocal = unary("reciprocal", elementwise.reciprocal, "fl.reciprocal(fl.asarray([4])) -> [0.25]", inexact=True)
+reciprocal = unary("reciprocal", elementwise.reciprocal, "fl.reciprocal(fl.asarray([4])) -> [0.25]", inexact=True, reference=lambda x: 1 / x)
 sigmoid = unary("sigmoid", elementwise.sigmoid, "fl.sigmoid(fl.asarray([0.0])) -> [0.5]", inexact=True)
 
 sin = unary("sin", trig.sin, "fl.sin(fl.asarray([0])) -> [0.0]", inexact=True)
@@ -172,7 +172,7 @@ mul = binary("mul", elementwise.mul, "fl.mul(fl.asarray([1, 2]), 1.5) -> [1.5, 3
 multiply = mul
 
 
-@composite(method=True, reference=lambda x, y, *, alpha=1: x + np.multiply(alpha, y, dtype=y.dtype))
+@composite(method=True, reference=lambda x, y, *, alpha=1: x + alpha * y)
 def add(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor:
     """input + alpha * other, promoted and broadcast (alpha, a number, is 1 unless given); of bools, `or`.
 
@@ -183,7 +183,7 @@ def add(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor:
     return elementwise.add(*promoted(input, _times("add", input, other, alpha)))
 
 
-@composite(method=True, reference=lambda x, y, *, alpha=1: x - np.multiply(alpha, y, dtype=y.dtype))
+@composite(method=True, reference=lambda x, y, *, alpha=1: x - alpha * y)
 def sub(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor:
     """input - alpha * other, promoted and broadcast (alpha, a number, is 1 unless given). Raises RuntimeError for bools.
 

@@ -159,9 +159,10 @@ def _median_along(x, d):
     middle = (x.shape[d] - 1) // 2
     value, place = [shape.part(y, d, middle, middle + 1) for y in (values, where)]
     if x.dtype.is_inexact:  # NaN is sorted last
-        last, last_place = [shape.part(y, d, x.shape[d] - 1, x.shape[d]) for y in (values, where)]
+        last = shape.part(values, d, x.shape[d] - 1, x.shape[d])
         nan = compare.ne(last, last)
-        value, place = compare.select(nan, last, value), compare.select(nan, last_place, place)
+        first = shape.reshape(reduce.argmax(compare.ne(x, x), d), place.shape)
+        value, place = compare.select(nan, last, value), compare.select(nan, first, place)
     return value, place
 
 
@@ -187,7 +188,17 @@ def _median(input: Tensor) -> Tensor:
     return shape.reshape(_median_along(shape.reshape(x, (x.aval.size,)), 0)[0], ())
 
 
-@composite(multi=True, returns=ValuesIndices)
+def _median_dim_reference(x, dim, keepdim=False):
+    if not x.ndim:
+        return x, np.zeros((), np.int64)
+    middle = [(x.shape[dim] - 1) // 2]
+    where = np.take(np.argsort(x, axis=dim, kind="stable"), middle, dim)
+    where = np.where(np.isnan(x).any(dim, keepdims=True), np.isnan(x).argmax(dim, keepdims=True), where)
+    out = np.take_along_axis(x, where, dim), where
+    return out if keepdim else tuple([np.squeeze(y, dim) for y in out])
+
+
+@composite(multi=True, returns=ValuesIndices, reference=_median_dim_reference)
 def median_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple:
     """The lower medians along dim, and their positions."""
     out = along("median", _median_along, input, dim)

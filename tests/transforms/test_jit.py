@@ -32,6 +32,13 @@ def test_numbers_stay_exact_and_weak():
     assert f(fl.ones(1, dtype=fl.int32), 2.5).dtype is fl.float32
 
 
+def test_number_inputs_leave_as_default_dtypes():
+    a, b, c = fl.jit(lambda a: (a, fl.scan(lambda c, x: (c + x, c), a, fl.ones(3))[0], fl.cond(a > 0, lambda v: v, lambda v: -v, a)))(1.5)
+    assert [x.dtype for x in (a, b, c)] == [fl.float32] * 3 and [x.item() for x in (a, b, c)] == [1.5, 4.5, 1.5]
+    assert fl.jit(lambda n: n)(2).dtype is fl.int64 and fl.jit(lambda x: fl.asarray(x, dtype=fl.float64))(0.1).item() == 0.1
+    assert fl.jit(lambda a: fl.jit(lambda b: b)(a))(1.5).dtype is fl.float32
+
+
 def test_static_arguments():
     @fl.jit(static_argnames=("n", "mode"))
     def f(x, n, mode="sum"):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import complex128, float64, int64
+from ...core.dtype import complex128, float64
 from ...prims import linalg as prims
 from ...refs import linalg, norms, systems
 from ..table import INEXACT, NUMBERS, REAL, Sample, array, row
 from .linalg import DIFFERENCES, HERMITIAN, PHASE, SQUARES, _spread, general_matrices, hermitian_matrices, positive_matrices, with_statics
-from .reduce import distinct
 
 OBLONGS = ((2, 3), (3, 2), (2, 3, 3), (0, 2))
 FULL = ((2, 3), (3, 2), (2, 3, 3))

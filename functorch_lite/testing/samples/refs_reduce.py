@@ -42,10 +42,16 @@ def without_empty(values):
     return lambda rng, dtype: [s for s in forms(values)(rng, dtype) if s.args[0].size]
 
 
+def means(rng, dtype):
+    yield from without_empty(array)(rng, dtype)
+    for d in (0, 1):  # the mean of no elements is NaN
+        yield Sample(array(rng, (0, 2), dtype), d, differentiable=False)
+
+
 for function in (reduce.sum, reduce.nansum):
     row(function, forms(), (*NUMBERS, bool_, uint8))
 row(reduce.prod, forms(away_from_zero), NUMBERS)
-row(reduce.mean, forms(), INEXACT)
+row(reduce.mean, means, INEXACT)
 row(reduce.nanmean, without_empty(array), REAL)
 for function in (reduce.any, reduce.all):
     row(function, forms(), (bool_, int64, float64))
