@@ -314,7 +314,7 @@ def from_dlpack(x, *, device=None, copy: bool | None = None) -> Array:
 
 def _to_numpy(x, wanted: DType | None) -> np.ndarray:
     if x.__class__ in NUMBERS:
-        return np.asarray(x, (wanted or DEFAULT[category_of(x)]).dtype)
+        return _numbers_as(x, wanted or DEFAULT[category_of(x)])
     if isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "__array__"):
         data = np.asarray(x)
     elif isinstance(x, (list, tuple, range)):
@@ -341,10 +341,20 @@ def _nested_to_numpy(x, wanted: DType | None) -> np.ndarray:
         raise ValueError(f"asarray: expected nested lists of one shape at each depth: {error}") from None
     if wanted is None and numbers:
         wanted = DEFAULT[max((category_of(leaf) for leaf in leaves), default=2)]
+    if numbers and wanted.category == INTEGER and data.dtype.kind in "iuO":
+        return _numbers_as(x, wanted)
     if wanted is not None:
         return data.astype(wanted.dtype)
     as_dtype(data.dtype)
     return data
+
+
+def _numbers_as(x, wanted: DType) -> np.ndarray:
+    """Python numbers in this dtype; an integer that it does not hold raises, as in PyTorch, instead of wrapping around."""
+    try:
+        return np.asarray(x, wanted.dtype)
+    except OverflowError as error:
+        raise RuntimeError(f"asarray: {error}; it does not fit into {wanted}: choose a wider dtype, or a float") from None
 
 
 def _with_arrays(x):

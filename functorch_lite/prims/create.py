@@ -13,14 +13,18 @@ def _no_batch(size, args, dims, *params):
     raise AssertionError("an op without array arguments is never batched")
 
 
+def _number(value, dtype):
+    return np.asarray(value).astype(dtype.dtype)
+
+
 full = zero(
     "full",
     "shape: Shape, value: Number, dtype: DType",
-    impl=lambda shape, value, dtype: lax.full(shape, np.asarray(value, dtype.dtype)),
+    impl=lambda shape, value, dtype: lax.full(shape, _number(value, dtype)),
     meta=lambda shape, value, dtype: aval(shape, dtype),
     batch=_no_batch,
-    reference=lambda shape, value, dtype: np.full(shape, value, dtype.dtype),
-    doc="An array of this shape filled with one number.",
+    reference=lambda shape, value, dtype: np.full(shape, _number(value, dtype)),
+    doc="An array of this shape filled with one number; an integer that does not fit wraps around, as everywhere in PyTorch.",
 )
 
 iota = zero(

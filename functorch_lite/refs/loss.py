@@ -92,7 +92,9 @@ def _bent_reference(d, at):
 
 @composite(
     namespace=_F,
-    reference=lambda x, y, reduction="mean", beta=1.0: reduced_reference(_bent_reference(x - y, beta) / beta, reduction),
+    reference=lambda x, y, reduction="mean", beta=1.0: reduced_reference(
+        _bent_reference(x - y, beta) / beta if beta else np.abs(x - y), reduction
+    ),
 )
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """(d^2 / 2) / beta where d = |input - target| < beta, else d - beta / 2; with beta=0 the L1 loss (Girshick, 2015)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.array import Array
 from ..core.aval import aval_of
-from ..core.dtype import BOOL, DEFAULT, FLOAT, NUMBERS, DType, category_of, float32, result_dtype
+from ..core.dtype import BOOL, DEFAULT, FLOAT, NUMBERS, DType, category_of, float32, promote_types, result_dtype
 from ..prims import convert, create, shape
 
 
@@ -25,14 +25,8 @@ def result_type(*xs) -> DType:
             tiers[2] = category if tiers[2] is None else max(tiers[2], category)
         else:
             tier = 0 if a.shape else 1
-            tiers[tier] = a.dtype if tiers[tier] is None else _promoted(tiers[tier], a.dtype)
+            tiers[tier] = a.dtype if tiers[tier] is None else promote_types(tiers[tier], a.dtype)
     return result_dtype(*tiers)
-
-
-def _promoted(a: DType, b: DType) -> DType:
-    from ..core.dtype import promote_types
-
-    return a if a is b else promote_types(a, b)
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..core.dtype import DType
 from ..core.op import Tensor, composite
 from ..prims import algebra, compare, elementwise, reduce, shape
@@ -101,16 +103,17 @@ def _batch(op_of):
     return batch
 
 
-def _softmax_reference(x, dim, dtype=None):
-    from scipy.special import softmax
+def _scipy(name):
+    def reference(x, dim, dtype=None):
+        import scipy.special
 
-    return softmax(x if dtype is None else x.astype(dtype.dtype), axis=dim)
+        x = x if dtype is None else x.astype(dtype.dtype)
+        return np.reshape(getattr(scipy.special, name)(np.atleast_1d(x), axis=dim), x.shape) if x.size else x
+
+    return reference
 
 
-def _log_softmax_reference(x, dim, dtype=None):
-    from scipy.special import log_softmax
-
-    return log_softmax(x if dtype is None else x.astype(dtype.dtype), axis=dim) if x.ndim else x - x
+_softmax_reference = _scipy("softmax")
 
 
 @composite(method=True, jvp=_softmax_jvp, batch=_batch(lambda: softmax), reference=_softmax_reference)
@@ -126,7 +129,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _applied("softmax", _softmax_of, input, dim, dtype)
 
 
-@composite(method=True, jvp=_log_softmax_jvp, batch=_batch(lambda: log_softmax), reference=_log_softmax_reference)
+@composite(method=True, jvp=_log_softmax_jvp, batch=_batch(lambda: log_softmax), reference=_scipy("log_softmax"))
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithm of `softmax`, accurate where that is small: input - max - log(sum(exp(input - max))) along dim.
 

@@ -242,6 +242,9 @@ def matrix_rank(
 
 
 def _lstsq_reference(a, b, rcond=None, *, driver=None):
+    if b.ndim == a.ndim - 1:
+        x, *others = _lstsq_reference(a, b[..., None], rcond)
+        return x[..., 0], *others
     x = np.linalg.pinv(a) @ b
     m, n = a.shape[-2:]
     residuals = (np.abs(b - a @ x) ** 2).sum(-2) if m > n else np.empty((0,), x.real.dtype)

@@ -65,7 +65,10 @@ class Counts:
             "passed by axis: " + ", ".join(f"{name} {n}" for name, n in self.passed.items()),
         ]
         lines += [f"  absent {n:5d}  {reason}" for reason, n in self.absent.most_common()]
-        lines += [f"  reason {n:5d}  {op} / {axis}: {reason}" for (op, axis, reason), n in sorted(self.skipped.items())]
+        reasons: dict[tuple, Counter] = {}
+        for (op, axis, reason), n in self.skipped.items():
+            reasons.setdefault((op, reason), Counter())[axis] += n
+        lines += [f"  reason {by.total():5d}  {op}: {reason} ({', '.join(by)})" for (op, reason), by in sorted(reasons.items())]
         return "\n".join(lines)
 
     def to_json(self) -> dict:

@@ -12,5 +12,4 @@ def expectations(rng, dtype):
     return [Sample(array(rng, (2, 3), dtype), np.ones(s, bool), "ValueError", "a condition") for s in ((2, 3), (), (0,))]
 
 
-
 row(expect, expectations, NUMBERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...core.dtype import float32, float64, int64
 from ...refs import fourier
 from ..table import INEXACT, REAL, Sample, array, row
@@ -42,8 +44,8 @@ def shifts(rng, dtype):
         yield Sample(array(rng, shape, dtype), dim)
 
 
-for function in (fourier.fftshift, fourier.ifftshift):
-    row(function, shifts, (*INEXACT, int64))
+for function, by_numpy in ((fourier.fftshift, np.fft.fftshift), (fourier.ifftshift, np.fft.ifftshift)):
+    row(function, shifts, (*INEXACT, int64), reference=lambda x, dim, f=by_numpy: f(x, dim) if x.ndim else x)  # it takes no 0-dim array
 for function in (fourier.fftfreq, fourier.rfftfreq):
     row(function, lambda rng, dtype: [Sample(n, d, dtype=dtype) for n in (1, 4, 5) for d in (1.0, 0.25)], (float32, float64))
     row(function, lambda rng, dtype: [Sample(4)], (float32,))

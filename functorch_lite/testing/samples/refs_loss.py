@@ -30,18 +30,21 @@ row(loss.mse_loss, pairs())
 row(loss.l1_loss, pairs(low2=3, high2=4))
 row(loss.smooth_l1_loss, both(pairs(), pairs(beta=0.5), pairs(low2=3, high2=4, beta=0.0)))
 row(loss.huber_loss, both(pairs(), pairs(delta=0.5)))
-row(loss.binary_cross_entropy, pairs(0.1, 0.9))
-row(
-    loss.binary_cross_entropy,
-    lambda rng, dtype: [Sample(np.array([0.0, 1.0], dtype.dtype), np.array([1.0, 1.0], dtype.dtype), differentiable=False)],
-)
-row(loss.kl_div, both(pairs(-2, 0, 0.1, 1), pairs(-2, 0, -2, 0, log_target=True)))
-row(
-    loss.kl_div,
-    lambda rng, dtype: [
-        Sample(array(rng, (2, 3), dtype), np.array([[0, 1, 0], [0.5, 0.5, 0]], dtype.dtype), reduction="batchmean", differentiable=False)
-    ],
-)
+
+
+def certain(rng, dtype):
+    """Probabilities of 0 and 1."""
+    yield Sample(np.array([0, 1], dtype.dtype), np.array([1, 1], dtype.dtype), differentiable=False)
+
+
+def impossible(rng, dtype):
+    """Targets of probability 0."""
+    target = np.array([[0, 1, 0], [0.5, 0.5, 0]], dtype.dtype)
+    yield Sample(array(rng, (2, 3), dtype), target, reduction="batchmean", differentiable=False)
+
+
+row(loss.binary_cross_entropy, both(pairs(0.1, 0.9), certain))
+row(loss.kl_div, both(pairs(-2, 0, 0.1, 1), pairs(-2, 0, -2, 0, log_target=True), impossible))
 
 
 def logits(rng, dtype):
