@@ -8,7 +8,7 @@ from ..core.dtype import NUMBERS, DType, as_dtype, float32
 
 def shown(*xs) -> str:
     """Arguments as an error message shows them: float32[2,3]."""
-    return ", ".join(repr(x) if x is None or x.__class__ in NUMBERS else str(x.aval) for x in xs)
+    return ", ".join(str(getattr(x, "aval", x)) for x in xs)
 
 
 def require(ok: bool, name: str, message: str, error: type[Exception] = RuntimeError) -> None:

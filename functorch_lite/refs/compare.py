@@ -6,10 +6,9 @@ from numbers import Number
 
 import numpy as np
 
-from ..core.array import Array
-from ..core.dtype import BOOL, COMPLEX, FLOAT, bool_, int16, int32, int64
+from ..core.dtype import BOOL, COMPLEX, FLOAT, bool_, finfo, int16, int32, int64
 from ..core.op import Tensor, composite
-from ..prims import algebra, bits, compare, convert, create, elementwise, parts
+from ..prims import algebra, bits, compare, convert, create, elementwise, parts, reduce, shape
 from .arguments import require, shown
 from .families import alias, binary, method
 from .promotion import array_of, broadcast_shapes, cast, expand_to, float_of, promoted, to_dtype
@@ -72,7 +71,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # --------------------------------------------------------------------------------------- what an element is
 
 
-def _test(name, doc, of_float, of_complex, otherwise, reference, example=""):
+def _test(name, doc, of_float, of_complex, otherwise, reference):
     """A question about each element: its answer for floats, for complex numbers (from both parts'), and for integers and bools."""
 
     def f(input: Tensor) -> Tensor:
@@ -272,7 +271,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     require(m.dtype.category == BOOL, "masked_fill", f"mask must be a bool Array, got {m.aval}")
     v = array_of(value)
     require(v.ndim == 0, "masked_fill", f"value must be a number or a 0-dim Array, got {v.aval}; use where(mask, value, input)")
-    ok = v.dtype.category <= x.dtype.category
+    ok = v.dtype.category <= x.dtype.category or x.dtype.category == BOOL
     require(ok, "masked_fill", f"value {shown(value)} cannot be converted to the dtype of input {x.aval}")
     target = broadcast_shapes(x.shape, m.shape)
     return compare.select(expand_to(m, target), cast(value, x.dtype, target), expand_to(x, target))
@@ -293,19 +292,13 @@ def nan_to_num(input: Tensor, nan: Number = 0.0, posinf: Number = None, neginf: 
         return x
     if x.dtype.is_complex:
         return parts.complex(*[nan_to_num(part(x), nan, posinf, neginf) for part in (parts.real, parts.imag)])
-    limits = _finfo(x.dtype)
+    limits = finfo(x.dtype)
     inf = float("inf")
     given = ((inf, limits.max if posinf is None else posinf), (-inf, limits.min if neginf is None else neginf))
     out = compare.select(compare.ne(x, x), algebra.full_like(x, 0.0 if nan is None else nan), x)
     for what, number in given:
         out = compare.select(compare.eq(x, algebra.full_like(x, what)), algebra.full_like(x, float(number)), out)
     return out
-
-
-def _finfo(dtype):
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- bounds
@@ -386,15 +379,12 @@ def isin(elements: Tensor, test_elements: Tensor, *, invert: bool = False) -> Te
     >>> fl.isin(fl.asarray([1, 2, 3]), fl.asarray([2, 4])).tolist()
     [False, True, False]
     """
-    from ..prims import reduce, shape
-
     x, y = array_of(elements), array_of(test_elements)
     found = eq(shape.reshape(x, (*x.shape, 1)), shape.reshape(y, (y.aval.size,)))
     found = reduce.reduce_any(found, (x.ndim,))
     return bits.bitwise_not(found) if invert else found
 
 
-_ = Array
 __all__ = (
     "allclose bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor clamp clamp_max clamp_min clip "
     "copysign eq equal fmax fmin ge greater greater_equal gt heaviside isclose isfinite isin isinf isnan isneginf isposinf isreal le "

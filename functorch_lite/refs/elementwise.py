@@ -26,7 +26,9 @@ log1p = unary("log1p", elementwise.log1p, "fl.log1p(fl.asarray([0.0])) -> [0.0]"
 sqrt = unary("sqrt", elementwise.sqrt, "fl.sqrt(fl.asarray([4, 9])) -> [2.0, 3.0]", inexact=True)
 rsqrt = unary("rsqrt", elementwise.rsqrt, "fl.rsqrt(fl.asarray([4.0])) -> [0.5]", inexact=True)
 cbrt = unary("cbrt", elementwise.cbrt, inexact=True)
-reciprocal = unary("reciprocal", elementwise.reciprocal, "fl.reciprocal(fl.asarray([4])) -> [0.25]", inexact=True, reference=lambda x: 1 / x)
+reciprocal = unary(
+    "reciprocal", elementwise.reciprocal, "fl.reciprocal(fl.asarray([4])) -> [0.25]", inexact=True, reference=lambda x: 1 / x
+)
 sigmoid = unary("sigmoid", elementwise.sigmoid, "fl.sigmoid(fl.asarray([0.0])) -> [0.5]", inexact=True)
 
 sin = unary("sin", trig.sin, "fl.sin(fl.asarray([0])) -> [0.0]", inexact=True)

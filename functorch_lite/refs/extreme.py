@@ -155,6 +155,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 def _median_along(x, d):
     """The lower median along d and where it is; NaN if any is."""
+    require(not x.dtype.is_complex, "median", f"complex numbers have no order, got {x.aval}")
+    require(x.shape[d] > 0, "median", f"expected at least one element along dim {d}, got {x.aval}", IndexError)
     values, where = order.sort([x, create.iota(x.shape, d, int64)], d, 1)
     middle = (x.shape[d] - 1) // 2
     value, place = [shape.part(y, d, middle, middle + 1) for y in (values, where)]

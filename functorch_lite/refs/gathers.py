@@ -116,7 +116,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     [[2], [3]]
     """
     x, i, d = along_dim("take_along_dim", input, indices, dim)
-    return prims.take_along(x, i, d)
+    return prims.take_along(x, i, d, "wrap")
 
 
 @composite(method=True, reference=lambda x, dim, index: np.take(x, np.atleast_1d(index), dim) if x.ndim else x)

@@ -237,7 +237,7 @@ def select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> fl.select(fl.asarray([[1, 2], [3, 4]]), 1, 0).tolist()
     [1, 3]
     """
-    x = array_of(input)
+    x = asarray(input)
     require(x.ndim > 0, "select", "cannot be applied to a 0-dim array", IndexError)
     return x[(slice(None),) * canonical_dim("select", dim, x.ndim) + (index,)]
 
@@ -251,7 +251,7 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     >>> fl.asarray([1, 2, 3]).narrow(0, 1, 2).tolist()
     [2, 3]
     """
-    x = array_of(input)
+    x = asarray(input)
     require(x.ndim > 0, "narrow", "cannot be applied to a 0-dim array")
     d = canonical_dim("narrow", dim, x.ndim)
     n = x.shape[d]

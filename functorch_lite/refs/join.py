@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.array import Array
+from ..core.array import Array, asarray
 from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import shape as prims
 from .arguments import require, shown
@@ -16,8 +16,8 @@ from .shape import as_tuple, atleast_1d, atleast_2d, atleast_3d, reshaped, stret
 # ------------------------------------------------------------------------------------------------------------- join
 
 
-def _of_one_dtype(name: str, tensors):
-    require(len(tensors) > 0, name, "expected a non-empty sequence of arrays")
+def _of_one_dtype(name: str, tensors, error=RuntimeError):
+    require(len(tensors) > 0, name, "expected a non-empty sequence of arrays", error)
     dtype = result_type(*tensors)
     return [to_dtype(array_of(x), dtype) for x in tensors]
 
@@ -32,7 +32,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     >>> fl.cat([fl.asarray([1, 2]), fl.asarray([3.5])]).tolist()
     [1.0, 2.0, 3.5]
     """
-    xs = _of_one_dtype("cat", tensors)
+    xs = _of_one_dtype("cat", tensors, ValueError)
     for i, x in enumerate(xs):
         require(x.ndim > 0, "cat", f"zero-dimensional array (at position {i}) cannot be concatenated; use stack")
     xs = [x for x in xs if x.shape != (0,)] or xs[:1]
@@ -169,24 +169,32 @@ def tensor_split(input: Tensor, indices_or_sections: Dims, dim: int = 0) -> tupl
     return tuple([prims.part(x, d, a, max(a, b)) for a, b in bounds])
 
 
-def _split_along(name: str, dim_of, least: int):
+def _split_along(name: str, dim_of, least: int, where: str, example: str):
     def f(input, indices_or_sections):
-        require(input.ndim >= least, name, f"expected an array of at least {least} dimension(s), got {input.aval}")
-        d = dim_of(input.ndim)
-        whole = isinstance(indices_or_sections, int) and indices_or_sections > 0
-        ok = not whole or input.shape[d] % indices_or_sections == 0
-        require(ok, name, f"size {input.shape[d]} of dimension {d} is not divisible by {indices_or_sections}; use tensor_split")
-        return tensor_split(input, indices_or_sections, d)
+        x = asarray(input)
+        require(x.ndim >= least, name, f"expected an array of at least {least} dimension(s), got {x.aval}")
+        d = dim_of(x.ndim)
+        if isinstance(indices_or_sections, int) and indices_or_sections > 0:
+            ok = x.shape[d] % indices_or_sections == 0
+            require(ok, name, f"size {x.shape[d]} of dimension {d} is not divisible by {indices_or_sections}; use tensor_split")
+        return tensor_split(x, indices_or_sections, d)
 
     f.__name__ = f.__qualname__ = name
-    where = "the third dimension" if least == 3 else "dimension 0" if least == 2 else "dimension 1 (0, for a 1-dim array)"
-    f.__doc__ = f"Input in equal pieces along {where}, or cut at indices: a tuple. Raises RuntimeError where it does not divide."
+    f.__doc__ = f"""Input in this many equal pieces along {where}, or cut at these indices (a tuple).
+
+    Raises RuntimeError where it does not divide.
+
+    >>> import functorch_lite as fl
+    >>> {example}
+    [[1, 2], [3, 4]]
+    """
     return f
 
 
-hsplit = _split_along("hsplit", lambda n: min(n - 1, 1), 1)
-vsplit = _split_along("vsplit", lambda n: 0, 2)
-dsplit = _split_along("dsplit", lambda n: 2, 3)
+_ROW = "[x.ravel().tolist() for x in fl.{}(fl.asarray({}), 2)]"
+hsplit = _split_along("hsplit", lambda n: min(n - 1, 1), 1, "dimension 1 (0, for a 1-dim array)", _ROW.format("hsplit", "[1, 2, 3, 4]"))
+vsplit = _split_along("vsplit", lambda n: 0, 2, "dimension 0", _ROW.format("vsplit", "[[1, 2], [3, 4]]"))
+dsplit = _split_along("dsplit", lambda n: 2, 3, "the third dimension", _ROW.format("dsplit", "[[[1, 2, 3, 4]]]"))
 Array.hsplit, Array.vsplit, Array.dsplit = hsplit, vsplit, dsplit
 
 
@@ -199,7 +207,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
     [[1, 2], [3, 4]]
     """
     x = array_of(input)
-    d = _dim("unbind", x, dim)
+    require(x.ndim > 0, "unbind", f"dimension specified as {dim} but the array has no dimensions", IndexError)
+    d = canonical_dim("unbind", dim, x.ndim)
     row = (*x.shape[:d], *x.shape[d + 1 :])
     return tuple([reshaped(prims.part(x, d, i, i + 1), row) for i in range(x.shape[d])])
 
@@ -286,7 +295,7 @@ def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, o
     from .gathers import index_select
 
     name = "repeat_interleave"
-    x = array_of(input)
+    x = asarray(input)
     if dim is None:
         x, dim = reshaped(x, (x.aval.size,)), 0
     counts = np.asarray(repeats.concrete(f"the counts of {name}") if isinstance(repeats, Array) else repeats)

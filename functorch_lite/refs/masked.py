@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.array import asarray
-from ..core.dtype import BOOL, INTEGER, bool_, float32, int64
+from ..core.dtype import BOOL, INTEGER, bool_, float64, int64
 from ..core.op import Tensor, composite
 from ..errors import ConcretizationError
 from ..prims import algebra, compare, create, elementwise, index, order, scatters
@@ -95,7 +95,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, size: int | None = None, f
     >>> fl.asarray([[0, 1], [2, 0]]).nonzero().tolist()
     [[0, 1], [1, 0]]
     """
-    x = array_of(input)
+    x = asarray(input)
     if size is not None:
         out = nonzero_static(x, size, fill_value)
     else:
@@ -121,7 +121,7 @@ def flatnonzero(input: Tensor, *, size: int | None = None, fill_value: int = -1)
     >>> fl.flatnonzero(fl.asarray([[0, 1], [2, 0]])).tolist()
     [1, 2]
     """
-    return nonzero(_flat(array_of(input)), size=size, fill_value=fill_value)[:, 0]
+    return nonzero(_flat(asarray(input)), size=size, fill_value=fill_value)[:, 0]
 
 
 # ------------------------------------------------------------------------------------------------- masked selections
@@ -165,7 +165,7 @@ def masked_select(input: Tensor, mask: Tensor, *, size: int | None = None, fill_
     """
     if size is not None:
         return _masked_select_static(input, mask, size, fill_value)
-    x, m = _masked("masked_select", input, mask)
+    x, m = _masked("masked_select", asarray(input), asarray(mask))
     data = _data("masked_select", m, "give size=, the number of elements wanted, or choose with fl.where(mask, x, other)")
     return index.gather(_flat(x), [asarray(np.flatnonzero(data))], *rows_at(0, "inside"), True)
 
@@ -214,7 +214,7 @@ def _bincount_static(input: Tensor, weights: Tensor | None = None, *, length: in
     else:
         w = array_of(weights)
         require(w.shape == x.shape, "bincount", f"expected weights of the shape of input, got {shown(x, w)}")
-        w = w if w.dtype.is_floating_point else to_dtype(w, float32)
+        w = w if w.dtype.is_floating_point else to_dtype(w, float64)
     x = to_dtype(x, int64)
     inside = compare.select(compare.lt(x, algebra.zeros(x.aval)), create.full(x.shape, length, int64), x)
     return scatters.scatter_add(create.full((length,), 0, w.dtype), w, [inside], *rows_at(0, "drop"), False)
@@ -230,7 +230,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *
     >>> fl.bincount(fl.asarray([1, 1, 3]), minlength=5).tolist()
     [0, 2, 0, 1, 0]
     """
-    x = array_of(input)
+    x = asarray(input)
     require(x.ndim == 1 and x.dtype.category == INTEGER, "bincount", f"expected a 1-dim array of integers, got {shown(x)}")
     require(minlength >= 0, "bincount", f"minlength must not be negative, got {minlength}")
     if length is None:

@@ -38,7 +38,12 @@ Array.flip = varargs(flip)
 
 @composite(method=True, reference=np.fliplr)
 def fliplr(input: Tensor) -> Tensor:
-    """Input in reverse order along dimension 1."""
+    """Input in reverse order along dimension 1.
+
+    >>> import functorch_lite as fl
+    >>> fl.fliplr(fl.asarray([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
     x = array_of(input)
     require(x.ndim >= 2, "fliplr", f"expected at least 2 dimensions, got {x.aval}")
     return _flipped(x, (1,))
@@ -46,7 +51,12 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite(method=True, reference=np.flipud)
 def flipud(input: Tensor) -> Tensor:
-    """Input in reverse order along dimension 0."""
+    """Input in reverse order along dimension 0.
+
+    >>> import functorch_lite as fl
+    >>> fl.flipud(fl.asarray([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
     x = array_of(input)
     require(x.ndim >= 1, "flipud", f"expected at least 1 dimension, got {x.aval}")
     return _flipped(x, (0,))
@@ -120,7 +130,6 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     [1, 4]
     """
     x = array_of(input)
-    require(x.ndim >= 2, "diagonal", f"expected at least 2 dimensions, got {x.aval}")
     a, b = _two_dims("diagonal", dim1, dim2, x.ndim)
     others = tuple([d for d in range(x.ndim) if d not in (a, b)])
     x = permuted(x, (*others, a, b))
@@ -147,7 +156,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     [[1, 0], [0, 2]]
     """
     x = array_of(input)
-    require(x.ndim >= 1, "diag_embed", f"expected at least 1 dimension, got {x.aval}")
+    require(x.ndim >= 1, "diag_embed", f"expected at least 1 dimension, got {x.aval}", IndexError)
     a, b = _two_dims("diag_embed", dim1, dim2, x.ndim + 1)
     *batch, length = x.shape
     n = length + abs(offset)

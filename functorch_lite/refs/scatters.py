@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.array import asarray
 from ..core.aval import aval_of
 from ..core.dtype import BOOL, NUMBERS, bool_
 from ..core.op import Tensor, composite
@@ -35,9 +36,12 @@ def _identity(reduce: str, dtype):
     return 1 if reduce == "prod" else 0
 
 
-def _reduced(name: str, x, src, places, where, reduce: str, include_self: bool):
-    """x with src combined into its places; without include_self what was there counts only where nothing is written."""
+def _require_reduce(name: str, reduce: str) -> None:
     require(reduce in _COMBINE, name, f"reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
+
+
+def _reduced(x, src, places, where, reduce: str, include_self: bool):
+    """x with src combined into its places; without include_self what was there counts only where nothing is written."""
     if not include_self:
         touched = scatters.scatter(create.full(x.shape, False, bool_), create.full(src.shape, True, bool_), places, *where)
         x = compare.select(touched, create.full(x.shape, _identity(reduce, x.dtype), x.dtype), x)
@@ -159,8 +163,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     >>> fl.scatter_reduce(fl.asarray([1.0, 1.0]), 0, fl.asarray([0, 0]), fl.asarray([2.0, 4.0]), "mean", include_self=False).tolist()
     [3.0, 1.0]
     """
-    name = "scatter_reduce"
-    return _scattered(name, input, dim, index, src, lambda x, i, s, where: _reduced(name, x, s, i, where, reduce, include_self))
+    _require_reduce("scatter_reduce", reduce)
+    return _scattered("scatter_reduce", input, dim, index, src, lambda x, i, s, where: _reduced(x, s, i, where, reduce, include_self))
 
 
 @composite(reference=lambda x, indices, values, dim: _put_along_reference(x, indices, values, dim))
@@ -173,7 +177,9 @@ def put_along_axis(input: Tensor, indices: Tensor, values: Tensor, dim: int | No
     """
     shape = array_of(input).shape
     x, i, d = along_dim("put_along_axis", input, indices, dim)
-    return reshaped(scatters.put_along(scatters.scatter, x, i, cast(values, x.dtype, i.shape), d), shape if dim is None else x.shape)
+    return reshaped(
+        scatters.put_along(scatters.scatter, x, i, cast(values, x.dtype, i.shape), d, "wrap"), shape if dim is None else x.shape
+    )
 
 
 def _put_along_reference(x, indices, values, dim):
@@ -236,8 +242,9 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     >>> fl.index_reduce(fl.asarray([1.0, 2.0]), 0, fl.asarray([0, 0]), fl.asarray([5.0, 6.0]), "amax").tolist()
     [6.0, 2.0]
     """
+    _require_reduce("index_reduce", reduce)
     x, i, source, where = _rows("index_reduce", input, dim, index, source)
-    return reshaped(_reduced("index_reduce", x, source, i, where, reduce, include_self), array_of(input).shape)
+    return reshaped(_reduced(x, source, i, where, reduce, include_self), array_of(input).shape)
 
 
 @composite(method=True, reference=lambda x, dim, index, value: _rows_reference(x, dim, index, value, "set"))
@@ -288,7 +295,7 @@ def index_put(input: Tensor, indices: tuple, values: Tensor, accumulate: bool = 
     >>> fl.index_put(fl.asarray([1, 2]), (fl.asarray([0, 0]),), fl.asarray([5, 6]), accumulate=True).tolist()
     [12, 2]
     """
-    spot = array_of(input).at[tuple(indices)]
+    spot = asarray(input).at[tuple(indices)]
     return spot.add(values) if accumulate else spot.set(values)
 
 
@@ -299,7 +306,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     >>> fl.select_scatter(fl.asarray([[1, 2], [3, 4]]), fl.asarray([8, 9]), 0, 0).tolist()
     [[8, 9], [3, 4]]
     """
-    x = array_of(input)
+    x = asarray(input)
     return x.at[(slice(None),) * canonical_dim("select_scatter", dim, x.ndim) + (index,)].set(src)
 
 
@@ -310,7 +317,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     >>> fl.slice_scatter(fl.asarray([1, 2, 3]), fl.asarray([8, 9]), start=1).tolist()
     [1, 8, 9]
     """
-    x = array_of(input)
+    x = asarray(input)
     return x.at[(slice(None),) * canonical_dim("slice_scatter", dim, x.ndim) + (slice(start, end, step),)].set(src)
 
 

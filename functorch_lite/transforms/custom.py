@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 
 import attrs
 
@@ -152,6 +152,10 @@ class _Custom:
     """A function with rules. Subclasses say which rules and how a call site is made of them."""
 
     transform = ""
+
+    def __new__(cls, f=None, nondiff_argnums=()):
+        """With f; or without it, as a decorator: ``@custom_vjp(nondiff_argnums=(0,))``."""
+        return super().__new__(cls) if f is not None else partial(cls, nondiff_argnums=nondiff_argnums)
 
     def __init__(self, f, nondiff_argnums=()):
         callable_or_raise(self.transform, f)
