@@ -84,4 +84,5 @@ from ..refs.pool import (
     max_pool3d_with_indices,
 )
 from ..refs.rearrange import pad
+from ..refs.resize import interpolate, pixel_shuffle, pixel_unshuffle
 from ..refs.softmaxes import log_softmax, safe_softmax, softmax, softmin

@@ -163,7 +163,7 @@ def _masked(x, keep):
     return compare.select(keep, x, algebra.zeros(x.aval))
 
 
-def _nll(name, logp, target, weight, ignore_index, dim):
+def _nll(logp, target, weight, ignore_index, dim):
     """(-logp at target, weighted, the weight of each), both 0 where target is ignore_index."""
     keep = compare.ne(target, constant(target, ignore_index)) if _representable(ignore_index, target) else None
     safe = target if keep is None else _masked(target, keep)
@@ -208,7 +208,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     require_floating("nll_loss", input)
     dim = _class_dim("nll_loss", input, target)
     weight = _class_weights("nll_loss", weight, input, dim)
-    return _averaged("nll_loss", *_nll("nll_loss", input, target, weight, ignore_index, dim), reduction)
+    return _averaged("nll_loss", *_nll(input, target, weight, ignore_index, dim), reduction)
 
 
 def _cross_entropy_reference(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
@@ -272,7 +272,7 @@ def cross_entropy(
             target = elementwise.add(elementwise.scaled(target, 1 - label_smoothing), constant(target, share))
         loss = elementwise.neg(reduce.reduce_sum(elementwise.mul(weighted, target), (dim,)))
         return reduced(name, loss, reduction)
-    loss, w = _nll(name, logp, target, weight, ignore_index, dim)
+    loss, w = _nll(logp, target, weight, ignore_index, dim)
     if label_smoothing:
         smooth = elementwise.neg(reduce.reduce_sum(weighted, (dim,)))
         if _representable(ignore_index, target):

@@ -231,7 +231,7 @@ def _batch_normed(name, input, mean, var, weight, bias, training, eps, dims):
     return _affine(y, weight, bias, (1,), input.dtype), None, None
 
 
-def _moved(name, running, batch, momentum):
+def _moved(running, batch, momentum):
     """running + momentum (batch - running), in running's dtype."""
     batch = to_dtype(batch, running.dtype)
     return elementwise.add(elementwise.scaled(running, 1 - momentum), elementwise.scaled(batch, momentum))
@@ -303,8 +303,8 @@ def batch_norm_stats(
     if not training:
         return out, running_mean, running_var
     n = math.prod(input.shape[d] for d in dims)
-    new_mean = _moved("batch_norm_stats", running_mean, mean, momentum)
-    return out, new_mean, _moved("batch_norm_stats", running_var, _unbiased(var, n), momentum)
+    new_mean = _moved(running_mean, mean, momentum)
+    return out, new_mean, _moved(running_var, _unbiased(var, n), momentum)
 
 
 def _instance_norm_reference(x, mean=None, var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):

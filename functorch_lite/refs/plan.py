@@ -149,7 +149,7 @@ def block(x, windows, step: bool = True):
     if numbers:
         at = {w.dim: array_of(w.start) for w in numbers}
         extents = {w.dim: w.extent for w in numbers}
-        starts = [at.get(d) if d in at else algebra.zero_index() for d in range(x.ndim)]
+        starts = [at[d] if d in at else algebra.zero_index() for d in range(x.ndim)]
         x = index.dynamic_slice(x, starts, tuple([extents.get(d, n) for d, n in enumerate(x.shape)]))
     if traced:
         starts, mode = _starts(x.shape, traced)
@@ -170,16 +170,17 @@ def _spread(x, windows, fill):
     return prims.pad(x, fill, none, none, interior) if any(interior) else x
 
 
-def _place(x, update, windows, how=scatters.scatter):
+def _place(x, update, windows):
     """x with its windows (steps of 1) replaced by update, a block."""
     if 0 in update.shape:
         return x
     if all(_static(w) or _number(w) for w in windows):
         at = {w.dim: create.full((), w.start, int32) if _static(w) else array_of(w.start) for w in windows}
-        return index.dynamic_update_slice(x, update, [at.get(d) if d in at else algebra.zero_index() for d in range(x.ndim)])
+        return index.dynamic_update_slice(x, update, [at[d] if d in at else algebra.zero_index() for d in range(x.ndim)])
     known = [attrs.evolve(w, start=create.full((), w.start, int64) if _static(w) else array_of(w.start)) for w in windows]
     starts, mode = _starts(x.shape, known)
-    return how(x, update, starts, tuple([w.dim for w in known]), tuple([w.extent for w in known]), ((), ()), 0, mode, True)
+    where = tuple([w.dim for w in known]), tuple([w.extent for w in known]), ((), ()), 0, mode, True
+    return scatters.scatter(x, update, starts, *where)
 
 
 def write_view(x, new, p: Plan):
@@ -205,4 +206,4 @@ def view_adjoint(ct, p: Plan):
         low = [at[d].start if d in at else 0 for d in range(ct.ndim)]
         high = [n - at[d].start - at[d].extent if d in at else 0 for d, n in enumerate(p.shape)]
         return prims.pad(ct, zero, tuple(low), tuple(high), tuple([at[d].step - 1 if d in at else 0 for d in range(ct.ndim)]))
-    return _place(create.full(p.shape, 0, ct.dtype), _spread(ct, p.windows, zero), p.windows, scatters.scatter_add)
+    return _place(create.full(p.shape, 0, ct.dtype), _spread(ct, p.windows, zero), p.windows)

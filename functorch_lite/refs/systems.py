@@ -39,9 +39,9 @@ class LstSq(NamedTuple):
 # ------------------------------------------------------------------------------------------------------------- solve
 
 
-def _regular(x, pivots, error_of):
+def _regular(x, pivots, message):
     """x, unless a pivot is zero."""
-    return checks.expect(x, compare.ne(pivots, algebra.zeros(pivots.aval)), "LinAlgError", error_of)
+    return checks.expect(x, compare.ne(pivots, algebra.zeros(pivots.aval)), "LinAlgError", message)
 
 
 def _solve_square_jvp(x, primals, tangents):
@@ -125,19 +125,13 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     require(ok, name, f"pivots must be those of lu_factor, int32{list(LU.shape[:-1])}, got {shown(pivots)}")
     pivots = expand_to(elementwise.sub(pivots, create.full(pivots.shape, 1, int32)), packed.shape[:-1])
     permutation = linalg.permutation_of(pivots, packed.shape[-1])
-    if left != adjoint:
-        x = _solve_factored(packed, permutation, b if left else matrix.adjoint(b))
-    else:
-        x = _solve_factored_adjoint(packed, permutation, b if left else matrix.adjoint(b))
+    rhs = b if left else matrix.adjoint(b)  # X A = B is A^H X^H = B^H
+    x = linalg.solve(packed, permutation, rhs) if left != adjoint else _solve_adjoint(packed, permutation, rhs)
     return x if left else matrix.adjoint(x)
 
 
-def _solve_factored(packed, permutation, b):
-    return linalg.solve(packed, permutation, b)
-
-
-def _solve_factored_adjoint(packed, permutation, b):
-    """A^H = U^H L^H P^H."""
+def _solve_adjoint(packed, permutation, b):
+    """x with A^H x = b, where A^H = U^H L^H P^H."""
     conjugate = packed.dtype.is_complex
     x = linalg.triangular_solve(packed, b, True, False, True, conjugate, False)
     x = linalg.triangular_solve(packed, x, True, True, True, conjugate, True)

@@ -156,7 +156,15 @@ def test_batched_index_arrays(shape):
 
 # -------------------------------------------------------------------------------------------------------- x.at[...]
 
-COMBINE = {"set": lambda a, v: v, "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.minimum, "max": np.maximum}
+COMBINE = {
+    "set": lambda a, v: v,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 def updated(a, key, value, how):
@@ -165,6 +173,24 @@ def updated(a, key, value, how):
     for at, v in zip(np.ravel(places), np.broadcast_to(value, np.shape(places)).ravel()):
         out[at] = COMBINE[how](out[at], v)
     return out.reshape(a.shape)
+
+
+@pytest.mark.parametrize("dim", range(3))
+def test_an_extremum_in_place_of_one_row(dim):
+    """Read, combined and written at one traced index in one program: of a gather, max and scatter XLA's CPU compiler made wrong code."""
+    a, k = array((4, 3, 5)), 1
+    key = (slice(None),) * dim + (k,)
+    v = array(a[key].shape, 8)
+    x, w = fl.asarray(a), fl.asarray(v)
+    for how in ("max", "min", "add"):
+        expected = updated(a, key, v, how)
+        at = lambda x, w, k: getattr(x.at[(slice(None),) * dim + (k,)], how)(w)
+        check(fl.jit(at)(x, w, fl.asarray(k)), expected, key, how)
+        rows = lambda x, w, k: getattr(x.at[(slice(None),) * dim + (k[None],)], how)(w.unsqueeze(dim))
+        check(fl.jit(rows)(x, w, fl.asarray(k)), expected, key, how)
+        by_hand = {"max": fl.maximum, "min": fl.minimum, "add": fl.add}[how]
+        apart = lambda x, w, i: x.at[(slice(None),) * dim + (i,)].set(by_hand(x[(slice(None),) * dim + (i,)], w))
+        check(fl.jit(apart)(x, w, fl.asarray(k)), expected, key, how)
 
 
 @pytest.mark.parametrize("how", COMBINE)
@@ -178,13 +204,15 @@ def test_updates(how):
         check(getattr(x.at[key], how)(v), updated(a, key, v, how), key, f"eager {how}")
         check(getattr(x.at[key], how)(1.5), updated(a, key, 1.5, how), key, f"eager {how} of a number")
     given = [fl.asarray(v) for v in values]
-    for key, v, out in zip(keys, values, fl.jit(lambda x, vs: [getattr(x.at[k], how)(v) for k, v in zip(keys, vs)])(x, given)):
+    together = fl.jit(lambda x, given: [getattr(x.at[k], how)(v) for k, v in zip(keys, given)])
+    for key, v, out in zip(keys, values, together(x, given)):
         check(out, updated(a, key, v, how), key, f"jit {how}")
 
 
 def test_updates_differentiate_like_what_they_do():
     """set: the elements that are overwritten get no gradient, the values all of it (the last, where several meet)."""
-    a, keys = array((4, 3)), [1, (slice(1, 4, 2), 0), [0, 2, 0], (slice(None), [1, 1]), np.array([True, False, True, False]), (Ellipsis, None)]
+    a = array((4, 3))
+    keys = [1, (slice(1, 4, 2), 0), [0, 2, 0], (slice(None), [1, 1]), np.array([True, False, True, False]), (Ellipsis, None)]
     for key in keys:
         v = array(by_numpy(a, key).shape, 5)
         w = array(a.shape, 6)
@@ -308,7 +336,11 @@ BAD = (
     (lambda x: x["a"], IndexError, "valid indices .got str."),
     (lambda x: x[fl.asarray([1.0])], IndexError, r"must be integers or bools, got float32\[1\]"),
     (lambda x: x[fl.asarray([1], dtype=fl.uint8)], IndexError, "uint8"),
-    (lambda x: x[fl.asarray([True, False, True])], IndexError, r"mask \[3\] at index 0 does not match the shape of the indexed array \[2, 3\]"),
+    (
+        lambda x: x[fl.asarray([True, False, True])],
+        IndexError,
+        r"mask \[3\] at index 0 does not match the shape of the indexed array \[2, 3\]",
+    ),
     (lambda x: x[[0, 1], [0, 1, 2]], IndexError, r"broadcast together with shapes \[2\], \[3\]"),
     (lambda x: x[::-1], ValueError, "step must be greater than zero"),
     (lambda x: x[::0], ValueError, "step must be greater than zero"),
