@@ -26,7 +26,7 @@ from ..refs.activation import (
     tanhshrink,
     threshold,
 )
-from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, one_hot, scaled_dot_product_attention
+from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, gumbel_softmax, one_hot, scaled_dot_product_attention
 from ..refs.contract import bilinear, linear
 from ..refs.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
 from ..refs.elementwise import sigmoid, tanh

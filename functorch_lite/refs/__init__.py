@@ -17,6 +17,7 @@ from .linalg import *
 from .margins import *
 from .masked import *
 from .normalization import *
+from .norms import *
 from .order import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
@@ -28,7 +29,7 @@ from .softmaxes import *
 from .special import *
 from .systems import *
 
-from . import at, attention, bounds, fourier, loss, norms, operators, pool, random  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -48,6 +49,7 @@ _PUBLIC = (
     margins,
     masked,
     normalization,
+    norms,
     order,
     parts,
     rearrange,

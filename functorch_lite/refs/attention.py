@@ -8,9 +8,10 @@ import numpy as np
 
 from ..core.dtype import BOOL, INTEGER, int32, int64, uint32
 from ..core.op import Tensor, composite
-from ..prims import algebra, compare, contract, create, elementwise, index, random, shape
+from ..prims import algebra, compare, contract, create, elementwise, index, random, reduce, shape
 from .arguments import require, require_arrays, require_floating, require_one_dtype, shown
-from .promotion import broadcast_shapes, expand_to, to_dtype
+from .promotion import broadcast_shapes, canonical_dim, expand_to, to_dtype
+from .random import gumbel
 from .softmaxes import safe_softmax, softmax
 
 _F = "fl.nn.functional"
@@ -205,3 +206,21 @@ def _channel_dropout(name: str, n: int):
 
 
 dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in (1, 2, 3))
+
+
+@composite(namespace=_F)
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1, *, key: Tensor) -> Tensor:
+    """softmax((logits + Gumbel noise) / tau): a differentiable draw of a class (Jang, Gu, Poole, 2017).
+
+    With ``hard`` the result is one-hot at the largest, while the gradient is that of the soft draw. The draw is a function of key.
+    """
+    require_arrays("gumbel_softmax", logits=logits)
+    require_floating("gumbel_softmax", logits, "logits")
+    noisy = elementwise.add(logits, gumbel(key, logits.shape, logits.dtype))
+    soft = softmax(elementwise.scaled(noisy, 1 / tau), dim)
+    if not hard:
+        return soft
+    dim = canonical_dim("gumbel_softmax", dim, soft.ndim)
+    at = reduce.spread(reduce.argmax(soft, dim), soft, (dim,))
+    one_at = to_dtype(compare.eq(at, create.iota(soft.shape, dim, int64)), soft.dtype)
+    return elementwise.add(create.detach(elementwise.sub(one_at, soft)), soft)

@@ -8,12 +8,17 @@ import numpy as np
 
 from ..core.dtype import INTEGER, int32
 from ..core.op import Tensor, composite
-from ..prims import algebra, compare, create, elementwise, index, reduce, shape
-from .arguments import require, require_arrays, require_floating, require_reduction, shown
+from ..prims import algebra, bits, checks, compare, create, elementwise, index, reduce, shape
+from .arguments import accumulator, require, require_arrays, require_floating, require_reduction, shown
 from .promotion import promoted, to_dtype
 from .softmaxes import log_softmax
 
 _F = "fl.nn.functional"
+
+
+def total_of(loss):
+    """The sum of all elements, kept in float32 where they are narrower."""
+    return reduce.reduce_sum(to_dtype(loss, accumulator(loss.dtype)), tuple(range(loss.ndim)))
 
 
 def reduced(name: str, loss, reduction: str):
@@ -21,10 +26,8 @@ def reduced(name: str, loss, reduction: str):
     require_reduction(name, reduction)
     if reduction == "none":
         return loss
-    total = reduce.reduce_sum(loss, tuple(range(loss.ndim)))
-    if reduction == "sum":
-        return total
-    return elementwise.scaled(total, 1 / loss.aval.size if loss.aval.size else math.nan)
+    total, n = total_of(loss), loss.aval.size
+    return to_dtype(total if reduction == "sum" else elementwise.scaled(total, 1 / n if n else math.nan), loss.dtype)
 
 
 def reduced_reference(loss, reduction):
@@ -163,11 +166,12 @@ def _masked(x, keep):
     return compare.select(keep, x, algebra.zeros(x.aval))
 
 
-def _nll(logp, target, weight, ignore_index, dim):
-    """(-logp at target, weighted, the weight of each), both 0 where target is ignore_index."""
+def _nll(logp, target, weight, ignore_index, dim, log_total=None):
+    """(log_total - logp at target, weighted, the weight of each), both 0 where target is ignore_index."""
     keep = compare.ne(target, constant(target, ignore_index)) if _representable(ignore_index, target) else None
     safe = target if keep is None else _masked(target, keep)
-    loss = elementwise.neg(pick(logp, safe, dim))
+    picked = pick(logp, safe, dim)
+    loss = elementwise.neg(picked) if log_total is None else elementwise.sub(log_total, picked)
     w = constant(loss, 1)
     if weight is not None:
         w = index.gather(weight, [safe], (0,), (0,))
@@ -183,8 +187,7 @@ def _averaged(name, loss, w, reduction):
     """As `reduced`, but the mean is the weighted one: divided by the sum of the weights."""
     if reduction != "mean":
         return reduced(name, loss, reduction)
-    every = tuple(range(loss.ndim))
-    return elementwise.div(reduce.reduce_sum(loss, every), reduce.reduce_sum(w, every))
+    return to_dtype(elementwise.div(total_of(loss), total_of(w)), loss.dtype)
 
 
 def _nll_reference(logp, target, weight=None, ignore_index=-100, reduction="mean"):
@@ -262,23 +265,38 @@ def cross_entropy(
         require(target.shape == input.shape, name, f"probabilities must have the shape of input, got {shown(input, target)}")
     else:
         _class_dim(name, input, target)
-    weight = _class_weights(name, weight, input, dim)
-    logp = log_softmax(input, dim)
+    x = to_dtype(input, accumulator(input.dtype))
+    weight = _class_weights(name, weight, x, dim)
+    if soft or label_smoothing:
+        loss = _smoothed(x, target, weight, ignore_index, label_smoothing, dim, soft)
+    else:
+        loss = _log_loss(x, target, weight, ignore_index, dim)
+    return to_dtype(reduced(name, loss[0], reduction) if soft else _averaged(name, *loss, reduction), input.dtype)
+
+
+def _log_loss(x, target, weight, ignore_index, dim):
+    """log(sum(exp(s))) - s[target] of logits s that are shifted by their maximum: one exponential an element, for the gradient too."""
+    if 0 in x.shape:
+        return _nll(x, target, weight, ignore_index, dim)
+    top = create.detach(reduce.reduce_max(x, (dim,)))
+    x = elementwise.sub(x, reduce.spread(top, x, (dim,)))
+    return _nll(x, target, weight, ignore_index, dim, elementwise.log(reduce.reduce_sum(elementwise.exp(x), (dim,))))
+
+
+def _smoothed(x, target, weight, ignore_index, smoothing, dim, soft):
+    """(the loss, the weight of each position) against probabilities, or classes mixed with the uniform distribution."""
+    logp = log_softmax(x, dim)
     weighted = logp if weight is None else elementwise.mul(logp, shape.broadcast(weight, logp.shape, (dim,)))
-    share = label_smoothing / max(input.shape[dim], 1)
+    share = smoothing / max(x.shape[dim], 1)
     if soft:
-        target = to_dtype(target, input.dtype)
-        if label_smoothing:
-            target = elementwise.add(elementwise.scaled(target, 1 - label_smoothing), constant(target, share))
-        loss = elementwise.neg(reduce.reduce_sum(elementwise.mul(weighted, target), (dim,)))
-        return reduced(name, loss, reduction)
+        target = to_dtype(target, x.dtype)
+        target = elementwise.add(elementwise.scaled(target, 1 - smoothing), constant(target, share)) if smoothing else target
+        return elementwise.neg(reduce.reduce_sum(elementwise.mul(weighted, target), (dim,))), None
     loss, w = _nll(logp, target, weight, ignore_index, dim)
-    if label_smoothing:
-        smooth = elementwise.neg(reduce.reduce_sum(weighted, (dim,)))
-        if _representable(ignore_index, target):
-            smooth = _masked(smooth, compare.ne(target, constant(target, ignore_index)))
-        loss = elementwise.add(elementwise.scaled(loss, 1 - label_smoothing), elementwise.scaled(smooth, share))
-    return _averaged(name, loss, w, reduction)
+    smooth = elementwise.neg(reduce.reduce_sum(weighted, (dim,)))
+    if _representable(ignore_index, target):
+        smooth = _masked(smooth, compare.ne(target, constant(target, ignore_index)))
+    return elementwise.add(elementwise.scaled(loss, 1 - smoothing), elementwise.scaled(smooth, share)), w
 
 
 # --------------------------------------------------------------------------------------------------- probabilities
@@ -304,9 +322,12 @@ def _bce_reference(x, y, weight=None, reduction="mean"):
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), for probabilities input; logarithms are at least -100, as in PyTorch.
 
-    `binary_cross_entropy_with_logits` is accurate where probabilities are near 0 or 1.
+    `binary_cross_entropy_with_logits` is accurate where probabilities are near 0 or 1. RuntimeError for an input that is not between
+    0 and 1 (unchecked under jit).
     """
     x, y = _equal_shapes("binary_cross_entropy", input, target)
+    inside = bits.bitwise_and(compare.ge(x, constant(x, 0)), compare.le(x, constant(x, 1)))
+    x = checks.expect(x, inside, "RuntimeError", "binary_cross_entropy: all elements of input should be between 0 and 1")
     one, floor = constant(x, 1), constant(x, -100)
     yes = elementwise.mul(y, compare.maximum(elementwise.log(x), floor))
     no = elementwise.mul(elementwise.sub(one, y), compare.maximum(elementwise.log1p(elementwise.neg(x)), floor))

@@ -33,10 +33,8 @@ def _coordinates(size: int, out: int, step: float, align: bool, centred: bool):
 
 
 def _taken(x, dim: int, at):
-    """The elements of x along dim at float positions, the nearest edge for those outside."""
-    last = algebra.full_like(at, x.shape[dim] - 1)
-    at = to_dtype(compare.minimum(compare.maximum(at, algebra.zeros(at.aval)), last), int64)
-    return index.gather(x, [at], (dim,), (0,), at=dim)
+    """The elements of x along dim at these positions (whole floats), the nearest edge for those outside."""
+    return index.gather(x, [to_dtype(at, int64)], (dim,), (0,), at=dim, mode="clip")
 
 
 def _mixed(x, dim: int, first, weights):

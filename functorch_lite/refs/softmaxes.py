@@ -42,7 +42,7 @@ def _softmax_of(x, dim):
 
 def _log_softmax_of(x, dim):
     x = shifted(x, dim)
-    return elementwise.sub(x, elementwise.log(_total(elementwise.exp(x), dim)))
+    return elementwise.sub(x, over(x, (dim,), lambda y: elementwise.log(reduce.reduce_sum(elementwise.exp(y), (dim,)))))
 
 
 def _safe_softmax_of(x, dim):

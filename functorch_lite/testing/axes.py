@@ -12,7 +12,7 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 
-from ..core.dtype import COMPLEX, FLOAT, DType, as_dtype, complex128, float64
+from ..core.dtype import COMPLEX, FLOAT, DType, as_dtype, complex128, finfo, float64
 from ..core.op import Op
 from ..transforms.grad import vjp as pull
 from ..transforms.jit import jit as compiled
@@ -24,8 +24,6 @@ from .compare import assert_close, tolerance
 from .table import Row, Sample
 
 AXES: dict[str, Axis] = {}
-
-EPS = 1e-6  # the step of central differences in float64: truncation and rounding are both near 1e-10
 
 
 @attrs.frozen(eq=False)
@@ -124,14 +122,31 @@ def close(call: Call, actual, expected, what: str, rtol: float | None = None, at
         assert_close(a, e, r * scale, t * scale, equal_nan=True, check_dtype=False, msg=f"{what}, result {i}")
 
 
+def coarseness(call: Call) -> float:
+    """The rounding of the coarsest dtype in the call (results may be coarser than the 64 bits of the arguments)."""
+    dtypes = [a.dtype for a in call.avals()] + [as_dtype(x.dtype) for x in call.arrays]
+    return max(float(finfo(d).eps) for d in dtypes if d.is_inexact)
+
+
+def difference(call: Call, f, xs, ts) -> list[np.ndarray]:
+    """Central differences: with a step of 1e-6 in 64 bits, where truncation and rounding are both near 1e-10, else the cube root of
+    the rounding."""
+    eps = coarseness(call)
+    return directional(f, xs, ts, 1e-6 if eps < 1e-12 else eps ** (1 / 3))
+
+
 def close_to_difference(call: Call, actual, expected, what: str) -> None:
     """Compares derivatives with finite differences, which are no better than the values they are taken of."""
     size = max([1.0, *(float(np.max(np.abs(e))) for e in expected if e.size)])
-    close(call, actual, expected, what, rtol=1e-5, atol=1e-6 * size)
+    allowed = max(1e-5, 50 * coarseness(call) ** (2 / 3))
+    close(call, actual, expected, what, rtol=allowed, atol=0.1 * allowed * size)
 
 
-def close_products(call: Call, left: float, right: float, size: float, what: str, rtol: float = 1e-9) -> None:
-    allowed = rtol * call.row.tolerance * (size + 1)
+def close_products(call: Call, left: float, right: float, size: float, what: str, differences: bool = False) -> None:
+    """Compares inner products whose terms sum up to `size`; ``differences`` says that one of them was found by differences."""
+    eps = coarseness(call)
+    allowed = max(1e-6, 50 * eps ** (2 / 3)) if differences else max(1e-9, 100 * eps)
+    allowed *= call.row.tolerance * (size + 1)
     assert abs(left - right) <= allowed, f"{what}: {left!r} and {right!r} differ by more than {allowed:.3g}"
 
 
@@ -201,7 +216,7 @@ def jvp(call, rng, thorough):
     close(call, outs, g(*xs), "the value beside the tangent")
     for y, t in zip(outs, tangents):
         assert t.aval is y.aval, f"the tangent of a {y.aval} result is {t.aval}"
-    close_to_difference(call, tangents, directional(g, xs, ts, EPS), "against finite differences")
+    close_to_difference(call, tangents, difference(call, g, xs, ts), "against finite differences")
 
 
 @axis(double, double, no_derivative, quick=4, smooth=True)
@@ -256,9 +271,9 @@ def second(call, rng, thorough):
     ts = [like(rng, z) for z in zs]
     outs, pullback = pull(phi, *zs)
     us = [like(rng, y) for y in outs]
-    along = directional(phi, zs, ts, EPS)
+    along = difference(call, phi, zs, ts)
     grads = pullback(tuple(us))
-    close_products(call, inner(us, along), inner(grads, ts), magnitude((us, along), (grads, ts)), "<u, H t> and <Hᵀ u, t>", rtol=1e-6)
+    close_products(call, inner(us, along), inner(grads, ts), magnitude((us, along), (grads, ts)), "<u, H t> and <Hᵀ u, t>", True)
 
 
 @axis(double, double, no_derivative, quick=1, smooth=True)
@@ -267,7 +282,7 @@ def jvp_vjp(call, rng, thorough):
     phi, zs = gradient_at(call, rng)
     ts = [like(rng, z) for z in zs]
     _, tangents = push(phi, tuple(zs), tuple(ts))
-    close_to_difference(call, tangents, directional(phi, zs, ts, EPS), "against differences of the gradient")
+    close_to_difference(call, tangents, difference(call, phi, zs, ts), "against differences of the gradient")
 
 
 # ------------------------------------------------------------------------------------------------------------- batches

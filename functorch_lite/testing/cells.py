@@ -18,7 +18,7 @@ EVASIONS = ("unsupported", "not supported", "not implemented", "todo", "unknown"
 LIMIT = 0.02  # of the applicable cells may carry a reason
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Cell:
     """One axis of one row in one dtype: it runs on `samples`; or cannot exist, for the structural reason in `absent`; or could,
     and the row gives the reason in `skipped` why it does not."""
@@ -90,8 +90,20 @@ def check_reasons(row: Row) -> None:
             raise ValueError(f"{row.op.qualname}: the reason to skip {name!r} must say what in the op forbids it, got {reason!r}")
 
 
-def cells_of(row: Row, thorough: bool = False) -> Iterator[Cell]:
-    """Every cell of a row."""
+def cells_of(rows: list[Row], thorough: bool = False) -> list[Cell]:
+    """Every cell of an op's rows."""
+    cells = [cell for row in rows for cell in _cells_of_row(row, thorough)]
+    smooth = {cell.axis.name for cell in cells if cell.samples}
+    for cell in cells:
+        if not cell.samples and cell.absent is None and cell.skipped is None and cell.axis.name in smooth:
+            cell.absent = KINKS
+    return cells
+
+
+KINKS = "a row of kinks and poles: no derivative there, another row has the other points"
+
+
+def _cells_of_row(row: Row, thorough: bool) -> Iterator[Cell]:
     check_reasons(row)
     for axis in AXES.values():
         for dtype in (axis.all_dtypes if thorough else axis.dtypes)(row):
@@ -115,9 +127,9 @@ def cells_of(row: Row, thorough: bool = False) -> Iterator[Cell]:
 def run_cells(
     rows, *, axes=None, seed: int = 0, thorough: bool = False, clock: Counter | None = None
 ) -> tuple[Counts, list[AssertionError]]:
-    """Runs the cells of some rows: what became of them, and the failures. ``clock`` collects CPU seconds by axis."""
+    """Runs the cells of an op's rows: what became of them, and the failures. ``clock`` collects CPU seconds by axis."""
     counts, failures = Counts(), []
-    for cell in [c for row in rows for c in cells_of(row, thorough)]:
+    for cell in cells_of(rows, thorough):
         name = cell.axis.name
         if axes is not None and name not in axes:
             continue

@@ -47,6 +47,16 @@ def test_the_gradient_of_dropout_is_its_mask():
     np.testing.assert_allclose(fl.grad(lambda x: F.dropout(x, 0.3, key=key).sum())(x), np.asarray(F.dropout(fl.ones_like(x), 0.3, key=key)))
 
 
+def test_gumbel_softmax_draws_classes():
+    p = np.array([0.2, 0.5, 0.3])
+    logits = fl.asarray(np.broadcast_to(np.log(p), (20_000, 3)))
+    out = np.asarray(F.gumbel_softmax(logits, hard=True, key=fl.random.key(7)))
+    assert set(out.round(12).flat) == {0.0, 1.0} and (out.sum(1).round(12) == 1).all()
+    assert (abs(out.mean(0) - p) < 5 * np.sqrt(p * (1 - p) / 20_000)).all(), "more than five standard deviations away"
+    hard, soft = (fl.grad(lambda x, h=h: F.gumbel_softmax(x, hard=h, key=fl.random.key(7))[:, 0].sum())(logits) for h in (True, False))
+    np.testing.assert_allclose(hard, soft)
+
+
 # ----------------------------------------------------------------------------------------------------- numerical care
 
 
@@ -166,6 +176,7 @@ BAD = {
     "class shape": (lambda: F.cross_entropy(M, fl.asarray([0])), ValueError, "class indices"),
     "embedding range": (lambda: F.embedding(fl.asarray([2]), M), IndexError, "out of bounds"),
     "bce shapes": (lambda: F.binary_cross_entropy(V, M), ValueError, "one shape"),
+    "bce range": (lambda: F.binary_cross_entropy(V * 2, V), RuntimeError, "between 0 and 1"),
     "conv channels": (lambda: fl.conv2d(IMAGE, fl.ones(1, 3, 3, 3)), RuntimeError, "to have 3 channels, but got 2 channels instead"),
     "conv rank": (lambda: fl.conv2d(V, fl.ones(1, 3, 3, 3)), RuntimeError, r"expected 3D \(unbatched\) or 4D \(batched\) input"),
     "conv same": (lambda: fl.conv2d(IMAGE, fl.ones(1, 2, 3, 3), padding="same", stride=2), RuntimeError, "not supported for strided"),

@@ -13,7 +13,7 @@ from functorch_lite.core.op import REGISTRY, composite
 from functorch_lite.prims import algebra, elementwise
 from functorch_lite.prims.families import general, same_meta
 from functorch_lite.testing import AXES, Counts, Row, Sample, array, cells_of, check_op, run_cells, unary
-from functorch_lite.testing.cells import check_reasons
+from functorch_lite.testing.cells import KINKS, check_reasons
 from functorch_lite.testing.table import INTS, NUMBERS
 
 MADE = [0]
@@ -165,7 +165,7 @@ def test_a_sampler_must_draw_values_only():
 
 
 def by_axis(row):
-    return {(c.axis.name, c.dtype): c for c in cells_of(row)}
+    return {(c.axis.name, c.dtype): c for c in cells_of([row])}
 
 
 def test_absent_cells_have_structural_reasons():
@@ -192,8 +192,12 @@ def test_an_op_without_a_differentiable_sample_fails():
     def sampler(rng, dtype):
         return [Sample(array(rng, (3,), dtype), differentiable=False)]
 
-    counts, failed = failures(wrong_square(), sampler, axes=("jvp", "value"))
+    function = wrong_square()
+    counts, failed = failures(function, sampler, axes=("jvp", "value"))
     assert counts.failed == {"jvp": 1} and "no sample is differentiable" in str(failed[0])
+    with_another = [Row(function.op, sampler), Row(function.op, SAMPLES)]
+    counts, failed = run_cells(with_another, axes=("jvp", "value"))
+    assert not failed and counts.passed == {"jvp": 1, "value": 4} and counts.absent[KINKS] == 1
     with pytest.raises(AssertionError, match="gives no samples"):
         failures(wrong_square(), lambda rng, dtype: [])
 

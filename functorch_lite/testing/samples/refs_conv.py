@@ -1,10 +1,10 @@
-"""Samples of convolution and pooling with PyTorch's arguments: padding by name, groups, ceil_mode, without a batch, ties."""
+"""Samples of convolution, pooling and resizing with PyTorch's arguments: padding by name, groups, ceil_mode, without a batch, ties."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...refs import conv, pool
+from ...refs import conv, pool, resize
 from ..table import Sample, array, row
 
 
@@ -114,3 +114,54 @@ for n in (1, 2, 3):
     row(getattr(pool, f"avg_pool{n}d"), pools(n, array, *MEANS))
     row(getattr(pool, f"adaptive_avg_pool{n}d"), adaptive(n, array))
     row(getattr(pool, f"adaptive_max_pool{n}d"), adaptive(n, distinct))
+
+# ---------------------------------------------------------------------------------------------------------- resizing
+
+
+def _keys(t):
+    """Keys's cubic kernel with PyTorch's parameter."""
+    t, a = abs(t), -0.75
+    return (a + 2) * t**3 - (a + 3) * t**2 + 1 if t <= 1 else a * (t**3 - 5 * t**2 + 8 * t - 4) if t < 2 else 0.0
+
+
+def _resampling(size, out, step, mode, align):
+    """The matrix [out, size] that interpolates along one dimension, an entry at a time."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        if mode.startswith("nearest"):
+            matrix[i, min(int((i + 0.5 * (mode != "nearest")) * step), size - 1)] = 1
+            continue
+        at = i * (size - 1) / max(out - 1, 1) if align else (i + 0.5) * step - 0.5
+        at = at if mode == "bicubic" else max(at, 0)
+        for j in range(int(np.floor(at)) - 1, int(np.floor(at)) + 3):
+            matrix[i, min(max(j, 0), size - 1)] += _keys(at - j) if mode == "bicubic" else max(1 - abs(at - j), 0)
+    return matrix
+
+
+def _interpolated(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    if mode == "area":
+        return getattr(pool, f"adaptive_avg_pool{x.ndim - 2}d").op.reference(x, size)
+    for d in range(2, x.ndim):
+        n = x.shape[d]
+        out = int(n * scale_factor) if size is None else size[d - 2]
+        step = 1 / scale_factor if size is None else n / out
+        x = np.moveaxis(np.moveaxis(x, d, -1) @ _resampling(n, out, step, mode, align_corners).T.astype(x.dtype), -1, d)
+    return x
+
+
+def resizings(rng, dtype):
+    for shape, kwargs in (
+        ((1, 2, 3), {"scale_factor": 1.7}),
+        ((1, 2, 3), {"size": (5,), "mode": "linear"}),
+        ((1, 2, 3, 4), {"size": (5, 2), "mode": "bilinear", "align_corners": True}),
+        ((1, 1, 4, 3), {"scale_factor": 2.0, "mode": "bicubic"}),
+        ((1, 1, 2, 3, 2), {"scale_factor": 1.5, "mode": "trilinear"}),
+        ((1, 2, 3, 4), {"size": (2, 5), "mode": "nearest-exact"}),
+        ((1, 2, 3, 4), {"size": (2, 3), "mode": "area"}),
+    ):
+        yield Sample(array(rng, shape, dtype), **kwargs)
+
+
+row(resize.interpolate, resizings, reference=_interpolated)
+row(resize.pixel_shuffle, lambda rng, dtype: [Sample(array(rng, (2, 4, 2, 3), dtype), 2), Sample(array(rng, (9, 1, 1), dtype), 3)])
+row(resize.pixel_unshuffle, lambda rng, dtype: [Sample(array(rng, (2, 1, 4, 2), dtype), 2), Sample(array(rng, (1, 3, 3), dtype), 3)])

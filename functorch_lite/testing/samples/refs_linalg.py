@@ -230,6 +230,12 @@ def inner_products(rng, dtype):
         yield Sample(array(rng, a, dtype), array(rng, b, dtype), dim=dim)
 
 
+row(
+    norms.matrix_exp,
+    lambda rng, dtype: [Sample(array(rng, s, dtype, -1, 1) * f) for s, f in (((3, 3), 1), ((2, 2, 2), 8), ((0, 0), 1))],
+    INEXACT,
+    tolerance=100,
+)
 row(norms.matrix_power, of(squares, INVERTIBLE[:2], (3,), (-2,), (1,), (0,)), INEXACT, tolerance=10)
 row(norms.multi_dot, chains, INEXACT, tolerance=2)
 row(norms.cross, crosses, NUMBERS)

@@ -109,6 +109,9 @@ row(
 )
 
 
+row(margins.cdist, both(distances, lambda rng, dtype: [Sample(array(rng, (2, 3, 2), dtype), array(rng, (1, 2, 2), dtype), 1.0)]))
+
+
 def signed(arrays, shape, **statics):
     """Samples (arrays..., target of 1 and -1)."""
 

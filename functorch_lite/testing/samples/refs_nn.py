@@ -155,3 +155,11 @@ for function, shape in (
     (attention.dropout3d, (2, 2, 1, 2, 2)),
 ):
     row(function, dropouts(shape), skip={"value": DRAWN})
+
+
+def gumbel_draws(rng, dtype):
+    key = rng.integers(0, 2**32, 2, np.uint32)
+    return [Sample(array(rng, (2, 3), dtype), 0.5, key=key), Sample(array(rng, (3,), dtype), hard=True, key=key, differentiable=False)]
+
+
+row(attention.gumbel_softmax, gumbel_draws, skip={"value": DRAWN})
