@@ -125,10 +125,13 @@ class Interpreter:
 
     def trace(self, aval: Aval, value, extra=None) -> Traced:
         """A new value of this interpreter."""
-        out = Traced(self, aval, value, extra, STATE.line or user_line())
+        return self.keep(Traced(self, aval, value, extra, STATE.line or user_line()))
+
+    def keep(self, value: Traced) -> Traced:
+        """The value, noted while leaks are being checked."""
         if self.made is not None:
-            self.made.add(out)
-        return out
+            self.made.add(value)
+        return value
 
     def owns(self, x) -> bool:
         return x.__class__ is Traced and x.owner is self

@@ -144,10 +144,15 @@ class Op:
         """The Aval (or tuple of Avals) of the result; raises what the user should see for a bad call."""
         if not self.cached:
             return self.meta(*map(aval_of, args), *params) if self.meta is not None else self._infer_by_decomposition(args, params)
-        if self.impl is not None:
-            key = (*[x.aval for x in args], static_key(params) if self.keyed else params)
+        statics = static_key(params) if self.keyed else params
+        if self.impl is None:
+            key = (*map(aval_of, args), statics)
+        elif len(args) == 2:  # the common shapes of calls, spelled out: this runs at each op that is traced
+            key = args[0].aval, args[1].aval, statics
+        elif len(args) == 1:
+            key = args[0].aval, statics
         else:
-            key = (*map(aval_of, args), static_key(params) if self.keyed else params)
+            key = (*[x.aval for x in args], statics)
         out = self._infer.get(key)
         if out is None:
             avals = key[:-1]

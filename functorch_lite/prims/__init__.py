@@ -4,7 +4,30 @@ The imports below are in an order that matters: `algebra` (which rules are writt
 another at call time, and `shape` is the door through which that circle is entered.
 """
 
-from . import shape, convert, parts, elementwise, trig, special, compare, bits, reduce, contract, index, scatters, order, window, conv, fft, linalg, spectral, random, control, callback, checks  # isort: skip  # noqa: E501, F401
+from . import (
+    shape,
+    convert,
+    parts,
+    elementwise,
+    trig,
+    special,
+    compare,
+    bits,
+    reduce,
+    contract,
+    index,
+    scatters,
+    order,
+    window,
+    conv,
+    fft,
+    linalg,
+    spectral,
+    random,
+    control,
+    callback,
+    checks,
+)  # isort: skip  # noqa: E501, F401
 
 from ..core.op import REGISTRY as _REGISTRY  # isort: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..core.aval import aval_of
-from ..core.interpreter import STATE, Interpreter, Traced, live
+from ..core.interpreter import STATE, Interpreter, Traced, live, user_line
 from ..fx.record import Recorder
 from .arguments import done
 
@@ -32,19 +32,13 @@ class Trace(Recorder):
         places = []
         for x in args:
             places.append(x.value if x.__class__ is Traced and x.owner is self else self.place(x))
-        graph = self.graph
+        line = STATE.line or user_line()
+        append = self.graph.append
+        node = append("call_function", op, tuple(places), params, out, line)
         if out.__class__ is not tuple:
-            traced = self.trace(out, None)
-            traced.value = graph.append("call_function", op, tuple(places), params, out, traced.line)
-            return traced
-        node = graph.append("call_function", op, tuple(places), params, out)
-        outs = []
-        for i, a in enumerate(out):
-            traced = self.trace(a, None)
-            node.line = traced.line
-            traced.value = graph.append("call_function", operator.getitem, (node, i), (), a, traced.line)
-            outs.append(traced)
-        return tuple(outs)
+            return self.keep(Traced(self, out, node, None, line))
+        parts = [append("call_function", operator.getitem, (node, i), (), a, line) for i, a in enumerate(out)]
+        return tuple([self.keep(Traced(self, a, part, None, line)) for a, part in zip(out, parts)])
 
 
 def stage(f, avals, label: str, names=None, expands=None):
