@@ -49,7 +49,11 @@ class Traced(Array):
     __slots__ = ("owner", "value", "extra", "line")
 
     def __init__(self, owner, aval, value, extra=None, line=None):
-        self.owner, self.aval, self.value, self.extra, self.line = owner, aval, value, extra, line
+        self.owner = owner  # one by one: five values at once would build a tuple, for each value that is traced
+        self.aval = aval
+        self.value = value
+        self.extra = extra
+        self.line = line
 
     @property
     def buffer(self):
@@ -84,7 +88,7 @@ VALUES = frozenset((Array, Traced))
 
 def user_line():
     """Where the innermost frame outside this library stands, in a form that costs little and keeps nothing alive."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)  # past this, the interpreter and the op's binder
     ours = _OURS
     while frame is not None:
         code = frame.f_code

@@ -23,9 +23,14 @@ class Node:
     __slots__ = ("graph", "op", "_target", "_args", "params", "aval", "line", "_name", "_meta")
 
     def __init__(self, graph, op, target, args, params, aval, line=None):
-        self.graph, self.op, self._target, self._args, self.params, self.aval, self.line = graph, op, target, args, params, aval, line
-        self._name = None
-        self._meta = None
+        self.graph = graph
+        self.op = op
+        self._target = target
+        self._args = args
+        self.params = params
+        self.aval = aval
+        self.line = line
+        self._name = self._meta = None
 
     # ------------------------------------------------------------------------------------------- what it is and takes
 
