@@ -16,7 +16,6 @@ Calling conventions of the slots (args are the op's array arguments, params its 
     checks(*buffers, *params)                       -> [(ok, exception type, message[, number that "{}" in it shows])]: of data
     decompose, reference                            -> called as the signature says; the value, by smaller ops or by NumPy
 
-
 For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
 """
 
