@@ -8,7 +8,7 @@ from functools import wraps
 from ..core import pytree
 from ..core.interpreter import STATE, name_of
 from ..errors import NonDifferentiableError
-from ..prims import algebra, create
+from ..prims import algebra
 from .arguments import (
     Differentiated,
     argument_name,
@@ -48,10 +48,6 @@ class Pullback:
     def primals(self) -> list:
         """The differentiated leaves."""
         return self._primals.picked()
-
-    def empty_rows(self):
-        """What a batch of no cotangents gives."""
-        return self._primals.gradients([create.full((0, *x.shape), 0, x.dtype) for x in self._primals.picked()])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"

@@ -18,10 +18,17 @@ from .vmap import vmap
 
 
 def _basis(like: Array) -> Array:
-    """One tangent an element of `like`, stacked: shape [like.size, *like.shape]."""
+    """One tangent an element of `like`, stacked: shape [like.size, *like.shape]; one row of nothing where it is empty."""
     n = math.prod(like.shape)
+    if n == 0:
+        return create.full((1, *like.shape), 0, like.dtype)
     rows, columns = (create.iota((n, n), d, int32) for d in (0, 1))
     return shape.reshape(convert.convert(compare.eq(rows, columns), like.dtype), (n, *like.shape))
+
+
+def _rows_of(stacked: Array, like: Array) -> Array:
+    """What a function mapped over the basis of `like` gave: no row where it is empty."""
+    return stacked if math.prod(like.shape) else shape.part(stacked, 0, 0, 0)
 
 
 def _real_only(transform: str, leaves, what: str) -> None:
@@ -59,8 +66,8 @@ def jacrev(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fals
             def row(ct, i=i):
                 return pullback(spec.unflatten([ct if j == i else None for j in range(len(outs))]))
 
-            rows = vmap(row, chunk_size=chunk_size)(_basis(y)) if math.prod(y.shape) else pullback.empty_rows()
-            block = pytree.map(lambda g, y=y: shape.reshape(g, (*y.shape, *g.shape[1:])), rows)
+            rows = vmap(row, chunk_size=chunk_size)(_basis(y))
+            block = pytree.map(lambda g, y=y: shape.reshape(_rows_of(g, y), (*y.shape, *g.shape[1:])), rows)
             blocks.append(block[0] if single else block)
         result = spec.unflatten(blocks)
         return (result, aux) if has_aux else result
@@ -103,6 +110,7 @@ def jacfwd(
             rows, aux = vmap(column, out_dims=(0, None), randomness=randomness, chunk_size=chunk_size)(_basis(x))
             found["aux"] = aux
             rows, spec = pytree.flatten(rows)
+            rows = [_rows_of(g, x) for g in rows]
             _real_only("jacfwd", rows, "outputs")
             columns.append([shape.reshape(algebra.move(g, 0, g.ndim - 1), (*g.shape[1:], *x.shape)) for g in rows])
         blocks = [inputs.gradients(row) for row in zip(*columns)]

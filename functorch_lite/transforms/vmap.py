@@ -124,7 +124,7 @@ def vmap(
     number into the key, and 'error' leaves them as they are for explicit keys (which hide nothing) and raises for a
     default generator. ``chunk_size`` bounds how many rows are computed at once.
 
-    Raises ValueError for sizes that differ, an empty in_dims or a dimension out of range.
+    Raises ValueError for sizes that differ, an empty batch, an empty in_dims or a dimension out of range.
 
     >>> import functorch_lite as fl
     >>> fl.vmap(lambda x, y: (x * y).sum())(fl.asarray([[1.0, 2.0], [3.0, 4.0]]), fl.asarray([[1.0, 1.0], [2.0, 2.0]])).tolist()
@@ -199,6 +199,11 @@ def _checked(f, leaves, dims, spec):
             )
         new[i] = d % x.ndim
         sizes[i] = x.shape[d]
+        if sizes[i] == 0:
+            raise ValueError(
+                f"vmap: {name(i)} is {x.aval}, of size 0 along in_dims={d}: expected at least one row. Skip the call where the batch is empty; "
+                "fl.eval_shape tells what one row gives"
+            )
     if not sizes:
         raise ValueError("vmap: nothing is mapped: at least one argument must have a dimension in in_dims")
     if len(set(sizes.values())) != 1:

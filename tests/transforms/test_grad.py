@@ -145,3 +145,10 @@ def test_zero_size_gradients():
     assert fl.grad(lambda a: (a * a).sum())(empty).shape == (0, 3)
     assert fl.jacrev(lambda a: a * 2)(empty).shape == (0, 3, 0, 3)
     assert fl.jacfwd(lambda a: a * 2)(empty).shape == (0, 3, 0, 3)
+    by_both = {"a": empty, "b": fl.ones(2)}
+    f = lambda p: {"u": p["b"] * 2 + p["a"].sum(), "v": p["a"] * 3}
+    for jacobian in (fl.jacrev(f)(by_both), fl.jacfwd(f)(by_both)):
+        assert jacobian["u"]["a"].shape == (2, 0, 3) and jacobian["v"]["b"].shape == (0, 3, 2)
+        close(jacobian["u"]["b"], 2 * np.eye(2))
+    _, aux = fl.jacfwd(lambda a: (a * 2, a.sum() + 1), has_aux=True)(empty)
+    assert aux.item() == 1.0

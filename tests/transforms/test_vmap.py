@@ -52,10 +52,6 @@ def test_nested_and_with_derivatives():
     close(fl.vmap(fl.hessian(lambda x: (x**3).sum()))(X), np.stack([np.diag(6 * row) for row in np.asarray(X)]))
 
 
-def test_an_empty_batch_gives_empty_outputs():
-    assert fl.vmap(lambda x: x * 2)(fl.zeros((0, 3))).shape == (0, 3)
-
-
 def test_randomness():
     key = fl.random.key(0)
     draw = lambda x: fl.random.normal(key, (2,)) + x
