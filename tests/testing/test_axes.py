@@ -104,6 +104,13 @@ def test_batched_gradients_find_a_wrong_batched_transpose():
     assert [re.search(r"axis (\w+)", str(f)).group(1) for f in failed] == ["grad_vmap"]
 
 
+def test_per_sample_gradients_find_a_transpose_that_is_wrong_in_a_batch():
+    doubled = wrong_linear(lambda ct, x: (algebra.add(ct, ct),), factor=2, batch=lambda size, args, dims: (algebra.neg(args[0]), dims[0]))
+    op = wrong_linear(lambda ct, x: (doubled(ct),), factor=2)
+    _, failed = failures(op, axes=("vjp", "vmap", "vmap_grad"))
+    assert [re.search(r"axis (\w+)", str(f)).group(1) for f in failed] == ["vmap_grad"]
+
+
 def wrong_linear(transpose, factor=1, **slots):
     from functorch_lite.prims.families import linear
 
@@ -140,17 +147,18 @@ def test_own_rules_are_held_against_the_decomposition():
         assert bool(failed) == (words is not None) and (not failed or words in str(failed[0])), failed
 
 
-def test_jit_and_graph_find_an_op_that_reads_its_surroundings():
+@pytest.mark.parametrize("axis", ["jit", "graph", "grad_jit"])
+def test_programs_find_an_op_that_reads_its_surroundings(axis):
     state = [0.0]
 
     def impure(input: Tensor) -> Tensor:  # noqa: F821
         state[0] += 1
-        return elementwise.add(input, algebra.full_like(input, state[0]))
+        return elementwise.mul(input, algebra.full_like(input, state[0]))
 
-    impure.__name__ = "test_impure"
-    function = composite(impure, reference=lambda x: x + 1)
-    _, failed = failures(function, axes=("jit",))
-    assert failed
+    impure.__name__ = f"test_impure_{axis}"
+    function = composite(impure, reference=lambda x: x)
+    _, failed = failures(function, axes=(axis,))
+    assert failed and f"axis {axis}" in str(failed[0])
 
 
 def test_a_sampler_must_draw_values_only():
