@@ -44,6 +44,6 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, decomp, errors, fft, fx, linalg, nn, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
+from . import debug, decomp, errors, fft, fx, linalg, nn, optim, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray

@@ -93,6 +93,21 @@ class TreeMismatchError(ValueError):
     """
 
 
+class GraphBreak(RuntimeError):
+    """A function was compiled with ``fullgraph=True`` that cannot be one program: it reads a value, or has side effects in Python::
+
+        @torch.compile(fullgraph=True)
+        def step(x):
+            loss = model(x).sum()
+            if loss > 10:         # GraphBreak: which branch is taken is known only when the program runs
+                loss = loss / 2
+            return loss
+
+    **Fix**: choose inside the program (``torch.where(loss > 10, loss / 2, loss)``, ``fl.cond``), and return values instead of
+    printing or storing them; or leave ``fullgraph`` out, and the function runs as it is written.
+    """
+
+
 class DonatedBufferError(RuntimeError):
     """An Array was used whose buffer had been given away by ``donate_argnums``::
 

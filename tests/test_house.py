@@ -36,7 +36,7 @@ ROOMS = {
     "nn": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random"},
     "optim": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn"},
     "utils": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn", "optim", "random"},
-    "torch": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim", "utils"},
+    "torch": FOUNDATION | {"core", "fx", "refs", "transforms", "tree", "linalg", "fft", "special", "nn", "optim", "utils"},
     "testing": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim"},
 }
 MAY_IMPORT_JAX = ("prims/", "xla/", "core/array.py", "transforms/interop.py", "testing/samples/")

@@ -16,35 +16,13 @@ from .aval import Aval, aval
 from .dtype import BOOL, DEFAULT, INTEGER, NUMBERS, DType, as_dtype, category_of
 
 
-class Array:
-    """An immutable n-dimensional array. Make one with `fl.asarray`, `fl.zeros`, `fl.random.normal` ...
+class Operable:
+    """What an Array and a Tensor have in common: a description that follows from the aval, and the methods and operators that ops install."""
 
-    It compares and hashes by identity in sets and dicts; ``==`` is elementwise. Nothing changes it in place:
-    ``x.at[i].set(v)`` gives a changed copy.
-
-    >>> import functorch_lite as fl
-    >>> x = fl.asarray([[1.0, 2.0], [3.0, 4.0]])
-    >>> x.shape, x.dtype, (x @ x).sum().item()
-    ((2, 2), fl.float32, 54.0)
-    """
-
-    __slots__ = ("aval", "_buffer", "__weakref__")
+    __slots__ = ()
     __array_ufunc__ = None  # so that `numpy_array * x` asks x
     __array_priority__ = 1000
     __hash__ = object.__hash__
-
-    # ------------------------------------------------------------------------------------------------- description
-
-    @property
-    def buffer(self) -> jax.Array:
-        """The jax array that holds the data."""
-        buffer = self._buffer
-        if buffer.is_deleted():
-            raise DonatedBufferError(
-                f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call, "
-                "or do not donate this argument"
-            )
-        return buffer
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,11 +48,6 @@ class Array:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.aval.size * self.aval.dtype.itemsize
-
-    @property
-    def device(self) -> str:
-        """'cpu', 'cuda:0' ..."""
-        return device_name(next(iter(self.concrete("the device").buffer.devices())))
 
     def size(self, dim: int | None = None) -> tuple[int, ...] | int:
         """The shape, or the size of one dimension (a method, as in PyTorch; the number of elements is `numel()`)."""
@@ -111,6 +84,40 @@ class Array:
     def is_signed(self) -> bool:
         """Whether the dtype holds negative numbers."""
         return self.aval.dtype.is_signed
+
+
+class Array(Operable):
+    """An immutable n-dimensional array. Make one with `fl.asarray`, `fl.zeros`, `fl.random.normal` ...
+
+    It compares and hashes by identity in sets and dicts; ``==`` is elementwise. Nothing changes it in place:
+    ``x.at[i].set(v)`` gives a changed copy.
+
+    >>> import functorch_lite as fl
+    >>> x = fl.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, (x @ x).sum().item()
+    ((2, 2), fl.float32, 54.0)
+    """
+
+    __slots__ = ("aval", "_buffer", "__weakref__")
+
+    # ------------------------------------------------------------------------------------------------- description
+
+    @property
+    def buffer(self) -> jax.Array:
+        """The jax array that holds the data (`META` where there is none)."""
+        buffer = self._buffer
+        if buffer.is_deleted():
+            raise DonatedBufferError(
+                f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call, "
+                "or do not donate this argument"
+            )
+        return buffer
+
+    @property
+    def device(self) -> str:
+        """'cpu', 'cuda:0' ..."""
+        buffer = self.concrete("the device").buffer
+        return "meta" if buffer is META else device_name(next(iter(buffer.devices())))
 
     def is_deleted(self) -> bool:
         """Whether the data has been given away by ``donate_argnums``."""
@@ -192,6 +199,8 @@ class Array:
         raise TypeError("an Array is immutable: write x = x.at[index].set(value) instead of x[index] = value (also .add, .mul, .min, .max)")
 
     def __repr__(self) -> str:
+        if self._buffer is META:
+            return f"Array(meta, shape={self.shape}, dtype={self.dtype})"
         return show.array(self.aval, None if self.is_deleted() else np.asarray(self._buffer))
 
     def __format__(self, spec: str) -> str:
@@ -228,13 +237,49 @@ def _unpickle(data: np.ndarray) -> Array:
     return wrap(put(data))
 
 
-ARRAYS = (Array, jax.Array, np.ndarray, np.generic)  # arrays of ours, of jax and of NumPy
+class _Meta:
+    """The buffer of an Array that has a shape and dtype only."""
+
+    def is_deleted(self) -> bool:
+        return False
+
+    def block_until_ready(self) -> None:
+        """There is nothing to wait for."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise NotImplementedError(
+            "an Array on the device 'meta' has a shape and dtype but no data; make one with data, as by .to_empty(device='cpu')"
+        )
+
+    def devices(self):
+        return {self}
+
+
+META = _Meta()
+
+
+def meta(known: Aval) -> Array:
+    """An Array without data, on the device 'meta'."""
+    return wrap_as(known, META)
+
+
+def is_meta(x: Array) -> bool:
+    """Whether an Array has no data."""
+    return x.__class__ is Array and x._buffer is META
+
+
+ARRAYS = (Operable, jax.Array, np.ndarray, np.generic)  # arrays of ours, of jax and of NumPy
 
 
 def device_name(device: jax.Device) -> str:
     """What we call a jax device: 'cpu', 'cpu:1', 'cuda:0' ..."""
     platform = "cuda" if device.platform in ("gpu", "cuda") else device.platform
     return platform if platform == "cpu" and device.id == 0 else f"{platform}:{device.id}"
+
+
+def default_device_name() -> str:
+    """Where a program runs whose inputs are nowhere in particular."""
+    return device_name(jax.config.jax_default_device or jax.local_devices()[0])
 
 
 def wrap(buffer: jax.Array) -> Array:
@@ -278,6 +323,8 @@ def asarray(x, dtype=None, device=None) -> Array:
     (fl.int64, fl.float32, fl.float64)
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    if hasattr(x, "__array_value__"):  # a Tensor's
+        x = x.__array_value__()
     if isinstance(x, Array):
         out = x.to(wanted or DEFAULT[x.dtype.category]) if x.aval.weak else x  # weak: a number that a program has as input
     elif isinstance(x, jax.Array):

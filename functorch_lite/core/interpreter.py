@@ -7,6 +7,7 @@ A traced value belongs to exactly one interpreter object; to every other interpr
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 import threading
@@ -24,9 +25,11 @@ class _State(threading.local):
     current: Interpreter = None  # the bottom, until a transform is entered; set once by `install_bottom`
     leak_check = False
     line = None  # where the op call that is being handled stands, once some interpreter has looked
+    stopped = 0  # interpreters born before this number do not record for gradients now (`no_grad`)
 
 
 STATE = _State()
+serial = itertools.count(1).__next__  # the order in which recording was begun and stopped
 
 
 def install_bottom(interpreter: Interpreter) -> None:
@@ -117,11 +120,14 @@ def show_line(line) -> str:
 class Interpreter:
     """One level of the stack. ``label`` names it to the user, for example 'vmap(f)'."""
 
-    __slots__ = ("parent", "alive", "label", "made", "__weakref__")
+    __slots__ = ("parent", "alive", "label", "made", "born", "above", "__weakref__")
+    ambient = False  # whether it records a body for `backward` (see transforms/ambient.py)
 
     def __init__(self, parent: Interpreter | None, label: str):
         self.parent, self.alive, self.label = parent, True, label
         self.made = weakref.WeakSet() if STATE.leak_check else None
+        self.born = parent.born if parent is not None else 0  # compared with STATE.stopped
+        self.above = None  # what records this body for `backward`, once something has asked for it
 
     def bind(self, op, args: tuple, params: tuple):
         """Handles one op call: args are Arrays, Python numbers or None, params are static."""
@@ -140,6 +146,43 @@ class Interpreter:
     def owns(self, x) -> bool:
         return x.__class__ is Traced and x.owner is self
 
+    # ------------------------------------------------------------------------------------------------------- cells
+
+    def recording(self) -> Interpreter:
+        """The interpreter that records this body for `backward`, made when it is first asked for."""
+        if self.above is None:
+            self.above = _RECORDERS[0](self)
+        return self.above
+
+    def fetch(self, cell, leaf=None):
+        """What a cell holds in this body; `leaf` is whose gradient is recorded where recording is on."""
+        if cell.home is self or self.parent is None:
+            return cell.held
+        return self.parent.fetch(cell, leaf)
+
+    def keeps(self, cell) -> bool:
+        """Whether a write to the cell in this body stays in this body."""
+        return cell.home is self or self.parent is None
+
+    def store(self, cell, value) -> None:
+        """Writes a cell from this body; a value of this interpreter stays inside it."""
+        if cell.home is self or self.parent is None:
+            cell.held = value
+        elif self.contains(value):
+            what = f"the tensor {cell.name!r}" if cell.name else "a tensor"
+            raise RuntimeError(
+                f"{what} that was made outside {self.label} would be changed inside it to a value that exists only there "
+                f"({_described(value)}). Pass it to the function as an argument (or give it to functional_call with the parameters) "
+                "and return the new value, or change it after the transform"
+            )
+        else:
+            self.parent.store(cell, value)
+
+    def contains(self, value) -> bool:
+        """Whether a value, or what an object over a value holds, belongs to this interpreter."""
+        value = getattr(value, "held", value)
+        return value.__class__ is Traced and lowered(value, self).owner is self
+
     def concrete(self, x: Traced, what: str) -> Array:
         raise self.no_data(x, what)
 
@@ -151,6 +194,36 @@ class Interpreter:
             "Choose with fl.where or fl.cond instead of `if`, loop with fl.scan, fl.fori_loop or fl.while_loop, keep it an Array "
             "instead of a number, or make the argument static (jit: static_argnums)"
         )
+
+
+def _described(value) -> str:
+    return str(getattr(value, "aval", None) or value)
+
+
+_RECORDERS: list = [None]  # the class that records bodies for `backward`; transforms/ambient.py sets it
+
+
+def body(interpreter: Interpreter) -> Interpreter:
+    """The body in which code runs: the interpreter itself, or what it records."""
+    return interpreter.parent if interpreter.ambient else interpreter
+
+
+def lowered(x, interpreter: Interpreter):
+    """x without what recorded the body of `interpreter`: a value that leaves the body falls back to its primal."""
+    while x.__class__ is Traced and x.owner.ambient and x.owner.parent is interpreter:
+        x = x.value
+    return x
+
+
+def ground() -> Interpreter:
+    """What a transform of user code stands on: the current interpreter, with recording on where some value needs it."""
+    here = STATE.current
+    if _FACES and not here.ambient and STATE.stopped <= here.born:
+        here = STATE.current = here.recording()
+    return here
+
+
+_FACES: list = []  # not empty once anything in this process wants a gradient by `backward`
 
 
 def leak_error(x: Traced) -> LeakedValueError:
@@ -185,6 +258,8 @@ class live(use):
     def __exit__(self, *_):
         STATE.current = self.before
         self.interpreter.alive = False
+        if self.interpreter.above is not None:
+            self.interpreter.above.alive = False
 
 
 @contextmanager

@@ -13,6 +13,7 @@ Calling conventions of the slots (args are the op's array arguments, params its 
     batch(size, args, dims, *params)                -> (out, dim) or (outs, dims); dims[i] is None for an unbatched arg
     linearize(primals, nonzero, *params)            -> (outs, f) with f(tangents) -> tangents built of linear ops
     vjp(wanted, ct, ans, *args, *params)            -> tuple of cotangents (an own rule: replaces only the transpose)
+    view(base, new, *rest)                          -> the base after its view was given the value `new`; True derives it from the transpose
     checks(*buffers, *params)                       -> [(ok, exception type, message[, number that "{}" in it shows])]: of data
     decompose, reference                            -> called as the signature says; the value, by smaller ops or by NumPy
 
@@ -26,9 +27,10 @@ import os
 from collections.abc import Sequence
 
 from ..errors import MissingRuleError
-from .array import Array, asarray
+from .array import Array, Operable, asarray
 from .aval import Aval, aval_of
 from .dtype import NUMBERS, DType, as_dtype
+from .face import Face
 from .interpreter import STATE, VALUES, Abstract, Traced
 from .statics import static_key
 
@@ -62,7 +64,7 @@ class Op:
     __slots__ = (
         "namespace name signature tensors statics variadic multi "  # what it is called and takes
         "impl meta decompose jvp push transpose batch linearize vjp checks reference "  # rules
-        "kind derived keyed cached doc function spell file draws traits returns inline effect _infer"
+        "kind derived keyed cached doc function spell file draws traits returns inline effect view _infer"
     ).split()
 
     def __init__(self, namespace: str, name: str, signature: inspect.Signature, *, multi: bool = False, doc: str = "", **slots):
@@ -81,6 +83,7 @@ class Op:
             "reference",
             "kind",
             "draws",
+            "view",
         ):
             setattr(self, slot, slots.pop(slot, None))
         self.derived = slots.pop("derived", ())  # names of the rules that a family derived
@@ -234,10 +237,19 @@ def lift(x, op: Op, name: str, index: int | None = None):
     raise TypeError(f"{op.name}: argument '{where}' must be an Array{number}, got {type(x).__name__}")
 
 
-def _lift_all(xs, op: Op, name: str) -> tuple:
-    if isinstance(xs, Array) or not isinstance(xs, (list, tuple)):
+def _lift_all(xs, op: Op, name: str) -> tuple[tuple, Face | None]:
+    """A sequence of arguments, and some Face among them."""
+    if isinstance(xs, (Array, Face)) or not isinstance(xs, (list, tuple)):
         raise TypeError(f"{op.name}: argument '{name}' must be a tuple or list of Arrays, got {type(xs).__name__}")
-    return tuple([x if x.__class__ in VALUES else lift(x, op, name, i) for i, x in enumerate(xs)])
+    face, out = None, []
+    for i, x in enumerate(xs):
+        if x.__class__ not in VALUES:
+            if isinstance(x, Face):
+                face, x = x, x.read()
+            else:
+                x = lift(x, op, name, i)
+        out.append(x)
+    return tuple(out), face
 
 
 def _as_dims(x, op: Op, name: str):
@@ -260,11 +272,11 @@ def _frozen(x):
 def _make_binder(op: Op):
     """The function users call: it checks and lifts each argument as the signature says, then asks the current interpreter.
 
-    And its inverse, spell(f, args, params): calls f as the signature says with what was bound.
+    Given any Face it reads them, and gives Faces. And its inverse, spell(f, args, params): calls f as the signature says with what was bound.
     """
     space = {"_op": op, "_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
-    space |= {"_as_dtype": as_dtype, "_frozen": _frozen}
-    head, body, starred = [], [], False
+    space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face}
+    head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             head.append("*" + p.name)
@@ -278,10 +290,15 @@ def _make_binder(op: Op):
             head.append(p.name if p.default is p.empty else f"{p.name}=_default_{p.name}")
         kind, n = str(p.annotation), p.name
         if n == op.variadic:
-            body.append(f"{n} = _lift_all({n}, _op, {n!r})")
+            body.append(f"{n}, _found = _lift_all({n}, _op, {n!r})")
+            body.append("if _found is not None: _face = _found")
         elif kind.startswith("Tensor"):
             absent = f"{n} is not None and " if "None" in kind else ""
-            body.append(f"if {absent}{n}.__class__ not in _VALUES: {n} = _lift({n}, _op, {n!r})")
+            body.append(f"if {absent}{n}.__class__ not in _VALUES:")
+            body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
+            body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
+            if op.view is not None and n == op.tensors[0]:
+                body.append("_viewed = _face")
         elif kind.startswith(("Dims", "Shape")):
             body.append(f"if {n}.__class__ is not int and {n} is not None: {n} = _dims({n}, _op, {n!r})")
         elif kind.startswith("DType"):
@@ -290,9 +307,16 @@ def _make_binder(op: Op):
             body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
     args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
     statics = "".join(f"{n}, " for n in op.statics)
+    if op.view is not None:
+        last.append(f"if _viewed is not None: return _viewed.look(_op, ({args}), ({statics}))")
+    if "key" in op.traits:  # a draw by PyTorch's face, which has a generator of its own
+        space["_drawing"] = op.traits["drawing"]
+        last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
     call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
     space["_returns"] = op.returns
-    lines = "\n    ".join([*body, f"return {call}" if op.returns is None else f"return _returns(*{call})"])
+    last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
+    lines = "\n    ".join([*body, *last])
     exec(compile(f"def {op.name}({', '.join(head)}):\n    {lines}\n", f"<functorch_lite binder {op.qualname}>", "exec"), space)
     function = space[op.name]
     function.__doc__, function.__module__, function.__signature__, function.op = op.doc, "functorch_lite", op.signature, op
@@ -326,5 +350,5 @@ def composite(f=None, *, namespace: str = "fl", method: bool | str = False, **sl
     op = Op(namespace, name, inspect.signature(f), decompose=f, doc=inspect.getdoc(f) or "", **slots)
     op.function.defvjp = lambda rule: setattr(op, "vjp", rule) or rule
     if method:
-        setattr(Array, name if method is True else method, op.function)
+        setattr(Operable, name if method is True else method, op.function)
     return op.function

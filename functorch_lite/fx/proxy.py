@@ -7,7 +7,7 @@ import operator
 import sys
 import types
 
-from ..core.array import Array
+from ..core.array import Array, Operable
 from ..core.interpreter import Traced, leak_error, show_line
 from ..errors import TraceError
 from .calls import PYTHON
@@ -82,8 +82,8 @@ class Proxy(Traced):
 
 
 def cover() -> None:
-    """Gives Proxy its own version of whatever has been installed on Array that is no op (an op is recorded as it is called anyway)."""
-    for name, found in vars(Array).items():
+    """Gives Proxy its own version of whatever has been installed on Operable that is no op (an op is recorded as it is called anyway)."""
+    for name, found in vars(Operable).items():
         function = found.fget if isinstance(found, property) else found
         installed = isinstance(function, types.FunctionType) and function.__module__ != Array.__module__ and not hasattr(function, "op")
         if installed and name not in vars(Proxy) and (not name.startswith("_") or _operator(name)[0] is not None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.array import Array
+from ..core.aval import aval_of
 from ..core.interpreter import Interpreter, Traced, leak_error
 from .graph import Graph, Node
 
@@ -27,13 +28,14 @@ class Recorder(Interpreter):
             return x.value
         return self.capture(x) if isinstance(x, Array) else x
 
-    def capture(self, x: Array, name: str | None = None) -> Node:
-        """The node that stands for a value from outside; the same for the same value."""
-        node = self._captured.get(id(x))
+    def capture(self, x: Array, name: str | None = None, key=None) -> Node:
+        """The node that stands for a value from outside; the same for the same value (or `key`)."""
+        key = id(x) if key is None else key
+        node = self._captured.get(key)
         if node is None:
             if isinstance(x, Traced) and not x.owner.alive:
                 raise leak_error(x)
-            node = self._captured[id(x)] = Node(self.graph, "get_attr", name or f"_constant{len(self.captures)}", (), (), x.aval)
+            node = self._captured[key] = Node(self.graph, "get_attr", name or f"_constant{len(self.captures)}", (), (), aval_of(x))
             self.captures.append(x)
         return node
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.array import Array, asarray
+from ..core.array import Array, Operable, asarray
 from ..core.aval import aval_of
 from ..core.dtype import BOOL, NUMBERS
 from ..core.op import Tensor, composite
@@ -101,6 +101,9 @@ def mask_update(input: Tensor, mask: Tensor, value: Tensor, how: str) -> Tensor:
     return compare.select(expand_to(array_of(mask), x.shape), _COMBINE[how](x, _value_of(x, value, x.shape, how)), x)
 
 
+getitem.op.view = lambda base, new, *rest: at_update(base, new, *rest[:-1], spec=rest[-1], how="set")  # a write through a view
+
+
 class At:
     """``x.at``: index it, then say what becomes of the elements there. x itself never changes.
 
@@ -159,7 +162,7 @@ _method("div", "A copy with the elements there divided by value.")
 _method("min", "A copy with the smaller of value and what is there.")
 _method("max", "A copy with the larger of value and what is there.")
 Spot.subtract, Spot.multiply, Spot.divide = Spot.sub, Spot.mul, Spot.div
-Array.at = property(At, doc=At.__doc__)
+Operable.at = property(At, doc=At.__doc__)
 
 
 def _updated(x, key, value, how: str):

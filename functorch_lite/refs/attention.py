@@ -47,7 +47,9 @@ def _attention_reference(query, key, value, attn_mask=None, dropout_p=0.0, is_ca
         return (np.nan_to_num(softmax(scores, -1)) @ value).astype(query.dtype)
 
 
-@composite(namespace=_F, reference=_attention_reference)
+@composite(
+    namespace=_F, reference=_attention_reference, traits={"key": "dropout_key", "drawing": lambda dropout_p, *rest: dropout_p > 0}
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -181,7 +183,11 @@ def _dropped(name, input, p, training, key, mask_shape):
     return compare.select(keep, elementwise.scaled(input, 1 / (1 - p)), algebra.zeros(input.aval))
 
 
-@composite(namespace=_F)
+# PyTorch's face has a generator, which gives a key when a draw needs one and has none
+_DRAWN = {"key": "key", "drawing": lambda p, training: training and p > 0}
+
+
+@composite(namespace=_F, traits=_DRAWN)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, key: Tensor | None = None) -> Tensor:
     """Zeroes each element with probability p and scales the others by 1 / (1 - p) (Srivastava et al., 2014).
 
@@ -202,7 +208,7 @@ def _channel_dropout(name: str, n: int):
     f.__doc__ = (
         f"`dropout` of whole channels of input [N, C, *spatial] with {n} spatial dimension{'s' if n > 1 else ''} (Tompson et al., 2015)."
     )
-    return composite(f, namespace=_F)
+    return composite(f, namespace=_F, traits=_DRAWN)
 
 
 dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in (1, 2, 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core import dtype as dtypes
-from ..core.array import Array, is_device, to_device
+from ..core.array import Array, Operable, is_device, to_device
 from ..core.dtype import NUMBERS, DType, as_dtype
 from ..core.op import Tensor, composite
 from .promotion import array_of, to_dtype
@@ -41,7 +41,7 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
     return clone(out) if copy and out is x else out
 
 
-Array.to = to
+Operable.to = to
 
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return to(input, dtype=other.dtype)
 
 
-Array.type_as = type_as
+Operable.type_as = type_as
 
 
 def _method(name: str, dtype: DType):
@@ -57,7 +57,7 @@ def _method(name: str, dtype: DType):
         return to(self, dtype=dtype)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"As {dtype}."
-    setattr(Array, name, method)
+    setattr(Operable, name, method)
 
 
 _METHODS = {
@@ -97,7 +97,7 @@ def _itself(self, memory_format=None):
     return self
 
 
-Array.contiguous = _itself
-Array.is_contiguous = lambda self, memory_format=None: True
+Operable.contiguous = _itself
+Operable.is_contiguous = lambda self, memory_format=None: True
 
 __all__ = ["clone", "type_as"]

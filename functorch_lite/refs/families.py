@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.array import Array
+from ..core.array import Operable
 from ..core.dtype import BOOL, COMPLEX, FLOAT, INTEGER
 from ..core.op import Tensor, composite
 from .promotion import array_of, float_of, promoted
@@ -60,11 +60,11 @@ def method(function=None, name: str | None = None):
     """Installs a function that is not itself an op (it chooses among several) as a method of Array."""
     if function is None:
         return lambda f: method(f, name)
-    setattr(Array, name or function.__name__, function)
+    setattr(Operable, name or function.__name__, function)
     return function
 
 
 def alias(**names) -> None:
     """Installs PyTorch's other names of functions as methods too."""
     for name, function in names.items():
-        setattr(Array, name, function)
+        setattr(Operable, name, function)

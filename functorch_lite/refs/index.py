@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from ..core.array import Array, asarray
+from ..core.array import Array, Operable, asarray
 from ..core.dtype import BOOL, INTEGER, uint8
 from ..core.interpreter import Traced
 from ..core.op import Shape, Tensor, composite
@@ -44,7 +44,12 @@ def _getitem_reference(x, *indices, spec):
     return out
 
 
-@composite(reference=_getitem_reference)
+def _is_basic(spec) -> bool:
+    """Whether an index only looks at its array: it holds no integer arrays and no masks."""
+    return all(e in (":", "new", "at") or e.__class__ is tuple for e in spec)
+
+
+@composite(reference=_getitem_reference, view=True, traits={"views": _is_basic})
 def getitem(input: Tensor, *indices: Tensor, spec: Pairs) -> Tensor:  # noqa: F821
     """What ``x[...]`` becomes: operands (numbers, integer arrays), and a static spec that says what each of them means."""
     x = array_of(input)
@@ -225,7 +230,7 @@ def _getitem(self, key):
     return getitem(self, *operands, spec=spec) if spec else self
 
 
-Array.__getitem__ = _getitem
+Operable.__getitem__ = _getitem
 
 # --------------------------------------------------------------------------------------------------- one dimension
 
@@ -266,6 +271,6 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     return getitem(x, start, spec=(":",) * d + (("window", length, 1),))
 
 
-Array.select, Array.narrow = select, narrow
+Operable.select, Operable.narrow = select, narrow
 
 __all__ = ["narrow", "select"]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.array import Array, asarray
+from ..core.array import Array, Operable, asarray
 from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import shape as prims
 from .arguments import require, shown
@@ -104,7 +104,7 @@ def _dim(name: str, x, dim: int) -> int:
     return canonical_dim(name, dim, x.ndim)
 
 
-@composite(multi=True, method=True, reference=lambda x, n, dim=0: tuple(np.split(x, _split_ends(x.shape[dim], n)[:-1], dim)))
+@composite(multi=True, method=True, reference=lambda x, n, dim=0: tuple(np.split(x, _split_ends(x.shape[dim], n)[:-1], dim)), view=True)
 def split(tensor: Tensor, split_size_or_sections: Dims, dim: int = 0) -> tuple:
     """The array in pieces along dim (a tuple): of one size, the last perhaps smaller, or of the sizes in a sequence.
 
@@ -135,6 +135,7 @@ def _split_ends(n: int, sizes) -> list[int]:
     multi=True,
     method=True,
     reference=lambda x, chunks, dim=0: tuple(np.split(x, _split_ends(x.shape[dim], -(-x.shape[dim] // chunks))[:-1], dim)),
+    view=True,
 )
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Input in at most this many pieces of equal size along dim (a tuple); the last may be smaller.
@@ -150,7 +151,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     return _pieces(x, d, _split_ends(n, -(-n // chunks)) if n else [0] * chunks)
 
 
-@composite(multi=True, method=True, reference=lambda x, indices_or_sections, dim=0: tuple(np.array_split(x, indices_or_sections, dim)))
+@composite(
+    multi=True, method=True, reference=lambda x, indices_or_sections, dim=0: tuple(np.array_split(x, indices_or_sections, dim)), view=True
+)
 def tensor_split(input: Tensor, indices_or_sections: Dims, dim: int = 0) -> tuple:
     """Input in this many pieces along dim (a tuple), the first ones larger by one where it does not divide; or cut at the indices.
 
@@ -195,10 +198,10 @@ _ROW = "[x.ravel().tolist() for x in fl.{}(fl.asarray({}), 2)]"
 hsplit = _split_along("hsplit", lambda n: min(n - 1, 1), 1, "dimension 1 (0, for a 1-dim array)", _ROW.format("hsplit", "[1, 2, 3, 4]"))
 vsplit = _split_along("vsplit", lambda n: 0, 2, "dimension 0", _ROW.format("vsplit", "[[1, 2], [3, 4]]"))
 dsplit = _split_along("dsplit", lambda n: 2, 3, "the third dimension", _ROW.format("dsplit", "[[[1, 2, 3, 4]]]"))
-Array.hsplit, Array.vsplit, Array.dsplit = hsplit, vsplit, dsplit
+Operable.hsplit, Operable.vsplit, Operable.dsplit = hsplit, vsplit, dsplit
 
 
-@composite(multi=True, method=True, reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)))
+@composite(multi=True, method=True, reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)), view=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """The rows of input along dim (a tuple), without that dimension.
 
@@ -219,7 +222,7 @@ def _iterate(self):
     return iter(unbind(self, 0))
 
 
-Array.__iter__ = _iterate
+Operable.__iter__ = _iterate
 
 # ----------------------------------------------------------------------------------------------------------- repeat
 
@@ -271,7 +274,7 @@ def repeat(input: Tensor, repeats: Dims) -> Tensor:
     return _tiled(reshaped(x, (1,) * (len(counts) - x.ndim) + x.shape), counts)
 
 
-Array.tile, Array.repeat = varargs(tile), varargs(repeat)
+Operable.tile, Operable.repeat = varargs(tile), varargs(repeat)
 
 
 @composite(name="repeat_each", reference=np.repeat)
@@ -314,7 +317,7 @@ def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, o
     return index_select(x, dim, np.repeat(np.arange(n), counts))
 
 
-Array.repeat_interleave = repeat_interleave
+Operable.repeat_interleave = repeat_interleave
 
 
 @composite(reference=lambda *xs: tuple(np.meshgrid(*xs, indexing="ij")), multi=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.array import ARRAYS, Array
+from ..core.array import ARRAYS, Operable
 from ..core.dtype import NUMBERS
 from ..core.interpreter import VALUES
 from . import compare, contract, elementwise
@@ -24,7 +24,7 @@ def _operator(name: str, f, reflected: bool = False):
             return f(self, other) if other.__class__ in VALUES or other.__class__ in NUMBERS or _is_operand(other) else NotImplemented
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"See `{f.__name__}`."
-    setattr(Array, name, method)
+    setattr(Operable, name, method)
 
 
 def _matmul(x, y):
@@ -74,5 +74,5 @@ def _contains(self, element) -> bool:
     return bool(compare.eq(self, element).any())
 
 
-Array.__neg__, Array.__pos__, Array.__abs__ = elementwise.neg, elementwise.positive, elementwise.abs
-Array.__invert__, Array.__contains__ = _invert, _contains
+Operable.__neg__, Operable.__pos__, Operable.__abs__ = elementwise.neg, elementwise.positive, elementwise.abs
+Operable.__invert__, Operable.__contains__ = _invert, _contains

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.array import Array
+from ..core.array import Operable
 from ..core.op import Tensor, composite
 from ..prims import algebra, compare, elementwise, parts, shape, trig
 from .arguments import require, shown
@@ -14,7 +14,7 @@ from .families import alias
 from .promotion import array_of, float_of, promoted
 
 
-@composite(reference=np.real)
+@composite(reference=np.real, view=lambda base, new: complex(new, imag(base)) if base.dtype.is_complex else new)
 def real(input: Tensor) -> Tensor:
     """The real part; a real array is returned as it is.
 
@@ -26,7 +26,7 @@ def real(input: Tensor) -> Tensor:
     return parts.real(x) if x.dtype.is_complex else x
 
 
-@composite(reference=np.imag)
+@composite(reference=np.imag, view=lambda base, new: complex(real(base), new))
 def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex array; RuntimeError for a real one.
 
@@ -39,8 +39,8 @@ def imag(input: Tensor) -> Tensor:
     return parts.imag(x)
 
 
-Array.real = property(lambda self: real(self), doc="The real part; a real array is its own.")
-Array.imag = property(lambda self: imag(self), doc="The imaginary part of a complex array.")
+Operable.real = property(lambda self: real(self), doc="The real part; a real array is its own.")
+Operable.imag = property(lambda self: imag(self), doc="The imaginary part of a complex array.")
 
 
 @composite(method=True, reference=np.conj)
@@ -105,7 +105,7 @@ def _two_floats(name, x, y):
     return promoted(x, y)
 
 
-@composite(reference=lambda x: np.stack([x.real, x.imag], -1))
+@composite(reference=lambda x: np.stack([x.real, x.imag], -1), view=lambda base, new: view_as_complex(new))
 def view_as_real(input: Tensor) -> Tensor:
     """A complex array [...] as a real one [..., 2] of both parts.
 
@@ -119,7 +119,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return shape.concatenate(pair, x.ndim)
 
 
-@composite(reference=lambda x: x[..., 0] + 1j * x[..., 1])
+@composite(reference=lambda x: x[..., 0] + 1j * x[..., 1], view=lambda base, new: view_as_real(new))
 def view_as_complex(input: Tensor) -> Tensor:
     """A real array [..., 2] as the complex one [...] whose parts it holds.
 

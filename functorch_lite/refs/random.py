@@ -84,6 +84,14 @@ def split(key: Tensor, num: int = 2) -> Tensor:
     return algebra.move(prims.split_rows(key, num), 0, key.ndim - 1)
 
 
+@composite(namespace=_RANDOM, multi=True)
+def advance(key: Tensor) -> tuple:
+    """(the key to go on with, a key for one draw): what a generator does each time it is asked."""
+    _require_key("advance", key)
+    rows = prims.split_rows(key, 2)
+    return tuple([shapes.reshape(shapes.part(rows, 0, i, i + 1), key.shape) for i in range(2)])
+
+
 @composite(namespace=_RANDOM)
 def fold_in(key: Tensor, data: Tensor) -> Tensor:
     """The key that belongs to a key and an integer (a step, a layer's number ...). Rows of keys and integers broadcast.

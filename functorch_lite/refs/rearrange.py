@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.array import Array
+from ..core.array import Operable
 from ..core.aval import aval
 from ..core.dtype import int64
 from ..core.op import Dims, Tensor, composite
@@ -33,7 +33,7 @@ def flip(input: Tensor, dims: Dims) -> Tensor:
     return _flipped(x, canonical_dims("flip", dims, x.ndim) if dims != () else ())
 
 
-Array.flip = varargs(flip)
+Operable.flip = varargs(flip)
 
 
 @composite(method=True, reference=np.fliplr)
@@ -121,7 +121,7 @@ def _two_dims(name: str, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return a, b
 
 
-@composite(method=True, reference=np.diagonal)
+@composite(method=True, reference=np.diagonal, view=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal over two dimensions, as a new last one; offset > 0 is above the main diagonal, < 0 below.
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.array import Array, asarray
+from ..core.array import Operable, asarray
 from ..core.dtype import DType
 from ..core.op import Dims, Shape, Tensor, composite
 from ..prims import convert, parts
@@ -61,7 +61,7 @@ def filled_in(name: str, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple([size // rest if n == -1 else n for n in shape])
 
 
-@composite(reference=np.reshape)
+@composite(reference=np.reshape, view=True, traits={"reshapes": True})
 def reshape(input: Tensor, shape: Shape) -> Tensor:
     """The elements of input in row-major order under another shape; one size may be -1 and follows from the others.
 
@@ -104,11 +104,16 @@ def view(input: Tensor, *shape) -> Tensor:
 
 
 _reshape_method = varargs(reshape)
-Array.reshape, Array.view = _reshape_method, view
-Array.view_as = Array.reshape_as = lambda self, other: reshape(self, other.shape)
+Operable.reshape, Operable.view = _reshape_method, view
+Operable.view_as = Operable.reshape_as = lambda self, other: reshape(self, other.shape)
 
 
-@composite(method=True, reference=lambda x, start_dim=0, end_dim=-1: _flatten_reference(x, start_dim, end_dim))
+@composite(
+    method=True,
+    reference=lambda x, start_dim=0, end_dim=-1: _flatten_reference(x, start_dim, end_dim),
+    view=True,
+    traits={"reshapes": True},
+)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Input with its dimensions from start_dim to end_dim (inclusive) made one; a 0-dim input becomes one of shape (1,).
 
@@ -128,7 +133,7 @@ def _flatten_reference(x, start_dim, end_dim):
     return x.reshape(*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
-@composite(method=True, reference=np.ravel)
+@composite(method=True, reference=np.ravel, view=True, traits={"reshapes": True})
 def ravel(input: Tensor) -> Tensor:
     """All elements in row-major order, as one dimension.
 
@@ -140,7 +145,7 @@ def ravel(input: Tensor) -> Tensor:
     return reshaped(x, (x.aval.size,))
 
 
-@composite(method=True)
+@composite(method=True, view=True, traits={"reshapes": True})
 def unflatten(input: Tensor, dim: int, sizes: Shape) -> Tensor:
     """Input with one dimension split into several; one of sizes may be -1.
 
@@ -155,7 +160,7 @@ def unflatten(input: Tensor, dim: int, sizes: Shape) -> Tensor:
     return reshaped(x, (*x.shape[:d], *filled_in("unflatten", sizes, x.shape[d]), *x.shape[d + 1 :]))
 
 
-@composite(method=True, reference=lambda x, dim=None: _squeeze_reference(x, dim))
+@composite(method=True, reference=lambda x, dim=None: _squeeze_reference(x, dim), view=True)
 def squeeze(input: Tensor, dim: Dims | None = None) -> Tensor:
     """Input without its dimensions of size 1, or without those among dim (an int or several) that have size 1.
 
@@ -173,7 +178,7 @@ def _squeeze_reference(x, dim):
     return x.reshape([n for d, n in enumerate(x.shape) if n != 1 or d not in dims])
 
 
-@composite(method=True, reference=np.expand_dims)
+@composite(method=True, reference=np.expand_dims, view=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Input with a new dimension of size 1 at position dim, which may be -input.dim()-1 to input.dim().
 
@@ -222,7 +227,7 @@ def _order(name: str, dims, ndim: int) -> tuple[int, ...]:
     return order
 
 
-@composite(reference=np.transpose)
+@composite(reference=np.transpose, view=True)
 def permute(input: Tensor, dims: Dims) -> Tensor:
     """Input with its dimensions in the order of dims.
 
@@ -236,10 +241,10 @@ def permute(input: Tensor, dims: Dims) -> Tensor:
     return permuted(x, _order("permute", dims, x.ndim))
 
 
-Array.permute = varargs(permute)
+Operable.permute = varargs(permute)
 
 
-@composite(method=True, reference=lambda x, dim0, dim1: np.swapaxes(x, dim0, dim1) if x.ndim else x)
+@composite(method=True, reference=lambda x, dim0, dim1: np.swapaxes(x, dim0, dim1) if x.ndim else x, view=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Input with two dimensions exchanged.
 
@@ -256,10 +261,10 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 swapaxes = swapdims = transpose
-Array.swapaxes = Array.swapdims = transpose
+Operable.swapaxes = Operable.swapdims = transpose
 
 
-@composite(method=True, reference=np.moveaxis)
+@composite(method=True, reference=np.moveaxis, view=True)
 def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
     """Input with the dimensions of source (an int or several) at the positions of destination; the others keep their order.
 
@@ -281,10 +286,10 @@ def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
 
 
 moveaxis = movedim
-Array.moveaxis = movedim
+Operable.moveaxis = movedim
 
 
-@composite(method=True, reference=np.transpose)
+@composite(method=True, reference=np.transpose, view=True)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; arrays of fewer dimensions as they are.
 
@@ -317,10 +322,10 @@ def _of_matrix(x):
     return adjoint(x)
 
 
-Array.T = property(lambda self: permute(self, tuple(range(self.ndim))[::-1]), doc="Its dimensions in reverse order.")
-Array.mT = property(lambda self: transpose(self, -2, -1), doc="Its last two dimensions exchanged.")
-Array.mH = property(lambda self: adjoint(self), doc="The conjugate transpose over the last two dimensions.")
-Array.H = property(_of_matrix, doc="The conjugate transpose of a matrix.")
+Operable.T = property(lambda self: permute(self, tuple(range(self.ndim))[::-1]), doc="Its dimensions in reverse order.")
+Operable.mT = property(lambda self: transpose(self, -2, -1), doc="Its last two dimensions exchanged.")
+Operable.mH = property(lambda self: adjoint(self), doc="The conjugate transpose over the last two dimensions.")
+Operable.H = property(_of_matrix, doc="The conjugate transpose of a matrix.")
 
 # -------------------------------------------------------------------------------------------------------- broadcast
 
@@ -342,7 +347,7 @@ def stretched(name: str, x, size: tuple[int, ...]):
     return x if target == x.shape else prims.broadcast(x, target, tuple(range(new, len(target))))
 
 
-@composite(reference=lambda x, size: np.broadcast_to(x, [x.shape[i - len(size)] if n == -1 else n for i, n in enumerate(size)]))
+@composite(reference=lambda x, size: np.broadcast_to(x, [x.shape[i - len(size)] if n == -1 else n for i, n in enumerate(size)]), view=True)
 def expand(input: Tensor, size: Shape) -> Tensor:
     """Input repeated along its dimensions of size 1, and along new leading ones; -1 keeps a size.
 
@@ -355,7 +360,7 @@ def expand(input: Tensor, size: Shape) -> Tensor:
     return stretched("expand", array_of(input), as_tuple(size))
 
 
-@composite(reference=np.broadcast_to)
+@composite(reference=np.broadcast_to, view=True)
 def broadcast_to(input: Tensor, size: Shape) -> Tensor:
     """Input broadcast to a shape; the same as `expand`.
 
@@ -366,8 +371,8 @@ def broadcast_to(input: Tensor, size: Shape) -> Tensor:
     return stretched("broadcast_to", array_of(input), as_tuple(size))
 
 
-Array.expand, Array.broadcast_to = varargs(expand), varargs(broadcast_to)
-Array.expand_as = lambda self, other: expand(self, other.shape)
+Operable.expand, Operable.broadcast_to = varargs(expand), varargs(broadcast_to)
+Operable.expand_as = lambda self, other: expand(self, other.shape)
 
 
 @composite(multi=True, reference=lambda *xs: tuple(np.broadcast_arrays(*xs)))

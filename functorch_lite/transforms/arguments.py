@@ -8,9 +8,10 @@ import attrs
 import numpy as np
 
 from ..core import pytree
-from ..core.array import Array, asarray
+from ..core.array import Array, Operable, asarray
 from ..core.dtype import NUMBERS
-from ..core.interpreter import check_leaks, live, name_of
+from ..core.face import Face, like, made_like, read
+from ..core.interpreter import STATE, body, check_leaks, live, lowered, name_of
 from ..errors import NonDifferentiableError
 from ..prims import algebra
 
@@ -47,13 +48,16 @@ def argument_name(f, which: int | str) -> str:
 def is_array(x) -> bool:
     """Whether a leaf is data: an Array, a number, or an array of NumPy or jax."""
     return (
-        isinstance(x, (Array, np.ndarray, np.generic)) or x.__class__ in NUMBERS or hasattr(x, "__jax_array__") or hasattr(x, "__dlpack__")
+        isinstance(x, (Operable, np.ndarray, np.generic))
+        or x.__class__ in NUMBERS
+        or hasattr(x, "__jax_array__")
+        or hasattr(x, "__dlpack__")
     )
 
 
 def inexact(x) -> bool:
     """Whether a leaf can be differentiated: it is data of a float or complex dtype."""
-    if isinstance(x, Array):
+    if isinstance(x, Operable):
         return x.dtype.is_inexact
     if x.__class__ in NUMBERS:
         return x.__class__ in (float, complex)
@@ -62,11 +66,12 @@ def inexact(x) -> bool:
 
 @attrs.frozen(eq=False)
 class Differentiated:
-    """A tree of primals: its flat leaves, its structure, and which of them carry a tangent."""
+    """A tree of primals: its flat leaves, its structure, which of them carry a tangent, and what the user gave."""
 
     leaves: list
     spec: pytree.TreeSpec
     which: list[bool]
+    given: list
 
     @classmethod
     def of(cls, transform: str, tree, name_of_argument) -> Differentiated:
@@ -82,7 +87,7 @@ class Differentiated:
                     "Pass floats (x.to(fl.float32)), or differentiate another argument (argnums=)"
                 )
             at += n
-        return cls([asarray(x) if w else x for x, w in zip(leaves, which)], spec, which)
+        return cls([read(x) if w else x for x, w in zip(leaves, which)], spec, which, leaves)
 
     def picked(self) -> list:
         return [x for x, w in zip(self.leaves, self.which) if w]
@@ -90,12 +95,13 @@ class Differentiated:
     def with_leaves(self, values) -> tuple:
         """The tree with these values in the differentiated places."""
         values = iter(values)
-        return self.spec.unflatten([next(values) if w else x for x, w in zip(self.leaves, self.which)])
+        return self.spec.unflatten([like(x, next(values)) if w else x for x, w in zip(self.given, self.which)])
 
     def gradients(self, values) -> tuple:
         """The tree with these values in the differentiated places and None elsewhere; a None value becomes zeros."""
         values = iter(values)
-        return self.spec.unflatten([_or_zeros(next(values), x) if w else None for x, w in zip(self.leaves, self.which)])
+        found = [made_like(g, _or_zeros(next(values), x)) if w else None for x, g, w in zip(self.leaves, self.given, self.which)]
+        return self.spec.unflatten(found)
 
     def tangents(self, transform: str, tree, what: str = "tangents") -> list:
         """The leaves of a tree of tangents, None where there is none; shapes and dtypes must be those of the primals."""
@@ -113,7 +119,7 @@ def same_kind(transform: str, t, like, where: str):
     if t is None:
         return None
     number = t.__class__ in NUMBERS
-    t = asarray(t, like.dtype) if number and like.ndim == 0 else asarray(t)
+    t = asarray(t, like.dtype) if number and like.ndim == 0 else read(t)
     if t.shape != like.shape or t.dtype is not like.dtype:
         raise ValueError(f"{transform}: {where} must be {like.aval}, as its primal is, got {t.aval}")
     return t
@@ -147,7 +153,7 @@ def replaced(args, numbers, values) -> list:
 def run(transform: str, f, interpreter, args, kwargs, has_aux: bool):
     """f's output and aux under an interpreter, with their leaves still traced."""
     with live(interpreter):
-        out = f(*args, **kwargs)
+        out = pytree.map(settled, f(*args, **kwargs))
     if not has_aux:
         return out, None
     if not (isinstance(out, tuple) and len(out) == 2):
@@ -155,24 +161,113 @@ def run(transform: str, f, interpreter, args, kwargs, has_aux: bool):
     return out
 
 
+@attrs.frozen(eq=False)
+class Settled:
+    """A Face that a function returned: the value it had when it left the body, and its class."""
+
+    value: Array
+    face: type[Face]
+
+
+def leaving(x) -> Array:
+    """The value of an output as it leaves the body that runs now: without what recorded the body."""
+    return lowered(read(x), body(STATE.current))
+
+
+def class_of(x) -> type[Face] | None:
+    """The class of a leaf that is a Face, else None."""
+    return type(x) if isinstance(x, Face) else x.face if x.__class__ is Settled else None
+
+
+def settled(x):
+    """An output leaf as it leaves the body that runs now."""
+    if isinstance(x, Face):
+        return Settled(leaving(x), type(x))
+    return lowered(x, body(STATE.current)) if isinstance(x, Array) else x
+
+
+def value_of(x):
+    """What is in an output leaf."""
+    return x.value if x.__class__ is Settled else x
+
+
+def given_back(x, value):
+    """A result for the user in the place of an output leaf."""
+    return x.face.made(value) if x.__class__ is Settled else value
+
+
+@attrs.frozen(eq=False)
+class Outputs:
+    """The structure of an output tree, and which of its leaves were Faces."""
+
+    spec: pytree.TreeSpec
+    classes: list
+
+    def unflatten(self, values):
+        """The tree with these values, as the function made them."""
+        return self.spec.unflatten([x if c is None else c.made(x) for c, x in zip(self.classes, values)])
+
+    @classmethod
+    def of(cls, tree) -> Outputs:
+        """The structure of a tree."""
+        leaves, spec = pytree.flatten(tree)
+        return cls(spec, [class_of(x) for x in leaves])
+
+    @property
+    def num_leaves(self) -> int:
+        return self.spec.num_leaves
+
+    def children(self) -> list[Outputs]:
+        """Those of the trees in a tuple."""
+        out, at = [], 0
+        for i in range(self.spec.num_children):
+            child = self.spec.child(i)
+            out.append(Outputs(child, self.classes[at : at + child.num_leaves]))
+            at += child.num_leaves
+        return out
+
+
 def split_tree(interpreter, tree, transform: str):
-    """(primal leaves, tangent leaves, structure) of an output tree."""
+    """(primal leaves, tangent leaves, Outputs) of an output tree."""
     leaves, spec = pytree.flatten(tree)
     pairs = []
     for x in leaves:
-        if not is_array(x):
+        if not is_array(value_of(x)):
             raise TypeError(
                 f"{transform}: the function must return Arrays (in any pytree), got {pytree.describe(x)}; return other things by has_aux=True"
             )
-        pairs.append(interpreter.split(asarray(x)))
-    return [x for x, _ in pairs], [t for _, t in pairs], spec
+        pairs.append(interpreter.split(asarray(value_of(x))))
+    return [x for x, _ in pairs], [t for _, t in pairs], Outputs(spec, [class_of(x) for x in leaves])
 
 
 def primal_tree(interpreter, tree):
     """An aux tree with its traced leaves replaced by what they stand for."""
-    return pytree.map(lambda x: interpreter.split(x)[0] if isinstance(x, Array) else x, tree)
+
+    def primal(x):
+        return given_back(x, interpreter.split(value_of(x))[0]) if isinstance(value_of(x), Array) else x
+
+    return pytree.map(primal, tree)
 
 
 def done(interpreter) -> None:
     """The end of a transform: under `fl.checking_leaks()` no value of it may survive."""
     check_leaks(interpreter)
+
+
+class Written:
+    """What a function wrote to the Faces among its arguments, so that the caller's can be given it.
+
+    ``given`` are the caller's leaves and ``inside`` those that the function got.
+    """
+
+    def __init__(self, given, inside):
+        self.given = given
+        self.pairs = [(i, y, y.version) for i, (x, y) in enumerate(zip(given, inside)) if isinstance(x, Face) and x is not y]
+
+    def found(self) -> list:
+        """(which leaf, its new value as it leaves the body that runs now) of each that was written to."""
+        return [(i, leaving(y)) for i, y, before in self.pairs if y.version != before]
+
+    def back(self, i: int, value: Array) -> None:
+        """Gives the caller's leaf its new value."""
+        self.given[i].replace(value)

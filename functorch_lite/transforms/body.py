@@ -11,7 +11,7 @@ import weakref
 import attrs
 
 from ..core.aval import Aval, aval_of
-from ..core.interpreter import STATE, live
+from ..core.interpreter import STATE, ground, live
 from ..core.op import static_key
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra
@@ -255,7 +255,7 @@ def close(f, ins: tuple[Aval, ...], label: str) -> Body:
 
 def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, list]:
     """A body of f with what it closed over as its first inputs, and those values."""
-    graph, captures, out_avals = stage(f, ins, label, names)
+    graph, captures, out_avals = stage(f, ins, label, names, trace=Trace(ground(), label))
     if captures:
         held = [n for n in graph.nodes if n.op == "get_attr"]
         rest = [n for n in graph.nodes if n.op != "get_attr"]

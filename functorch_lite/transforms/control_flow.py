@@ -8,24 +8,23 @@ from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.aval import Aval, aval
 from ..core.dtype import BOOL, INTEGER, int32, int64
+from ..core.face import read
 from ..core.interpreter import name_of
-from ..core.pytree import TreeSpec
 from ..errors import TreeMismatchError
 from ..prims import control, convert
-from .arguments import callable_or_raise, is_array
+from .arguments import Outputs, callable_or_raise, is_array, leaving
 from .body import Body, capture
 
 
-def _arrays(transform: str, tree, what: str) -> tuple[list[Array], TreeSpec]:
-    """The leaves of a tree as Arrays."""
-    leaves, spec = pytree.flatten(tree)
+def _arrays(transform: str, tree, what: str) -> tuple[list[Array], Outputs]:
+    """The leaves of a tree as Arrays, and its structure."""
     for path, x in pytree.leaves_with_path(tree):
         if not is_array(x):
             raise TypeError(f"{transform}: {what}{path} must be an Array or a number, got {pytree.describe(x)}")
-    return [asarray(x) for x in leaves], spec
+    return [read(x) for x in pytree.leaves(tree)], Outputs.of(tree)
 
 
-def _body(f, specs, avals, label: str) -> tuple[Body, list, TreeSpec]:
+def _body(f, specs, avals, label: str) -> tuple[Body, list, Outputs]:
     """A body of f(*trees), what it captured (its first inputs), and the structure of its output."""
     found: list = []
 
@@ -36,13 +35,14 @@ def _body(f, specs, avals, label: str) -> tuple[Body, list, TreeSpec]:
             at += spec.num_leaves
         outs, out_spec = _arrays(label, f(*trees), f"the output of {name_of(f)}")
         found[:] = [out_spec]
-        return outs
+        return [leaving(x) for x in outs]
 
     body, captured = capture(flat, avals, label)
     return body, captured, found[0]
 
 
 def _same_carry(transform: str, spec, avals, new_spec, new_avals, f) -> None:
+    spec, new_spec = spec.spec, new_spec.spec
     if new_spec != spec:
         like, got = spec.unflatten([0] * spec.num_leaves), new_spec.unflatten([0] * new_spec.num_leaves)
         pytree.match(spec, got, f"{transform}: the carry that {name_of(f)} returns", exact=True)
@@ -70,7 +70,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     callable_or_raise("scan", f)
     carry, carry_spec = _arrays("scan", init, "init")
     rows, xs_spec = _arrays("scan", xs, "xs")
-    for path, x in pytree.leaves_with_path(xs_spec.unflatten(rows)):
+    for path, x in pytree.leaves_with_path(xs_spec.spec.unflatten(rows)):
         if x.ndim == 0:
             raise ValueError(f"scan: xs{path} has no leading dimension to scan over, got {x.aval}")
     sizes = {x.shape[0] for x in rows} | ({length} if length is not None else set())
@@ -78,19 +78,18 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         raise ValueError(f"scan: expected one length, got {sorted(sizes) or 'neither xs nor length'}")
     (length,) = sizes
     avals = (*[x.aval for x in carry], *[aval(x.shape[1:], x.dtype) for x in rows])
-    pair: list = []
 
     def step(c, x):
         out = f(c, x)
         if not (isinstance(out, tuple) and len(out) == 2):
             raise TypeError(f"scan: {name_of(f)} must return (carry, y), got {pytree.describe(out)}")
-        pair[:] = [pytree.structure(out[0]), pytree.structure(out[1])]
-        return out
+        return tuple(out)
 
-    body, captured, _ = _body(step, (carry_spec, xs_spec), avals, f"scan({name_of(f)})")
+    body, captured, out_spec = _body(step, (carry_spec, xs_spec), avals, f"scan({name_of(f)})")
+    pair = out_spec.children()
     _same_carry("scan", carry_spec, [x.aval for x in carry], pair[0], body.outs[: pair[0].num_leaves], f)
     out = control.scan([*captured, *carry, *rows], body, len(captured), len(carry), length, bool(reverse))
-    return carry_spec.unflatten(out[: len(carry)]), pair[1].unflatten(out[len(carry) :])
+    return pair[0].unflatten(out[: len(carry)]), pair[1].unflatten(out[len(carry) :])
 
 
 def map(f: Callable, xs, *rest):
@@ -104,11 +103,11 @@ def map(f: Callable, xs, *rest):
     return scan(lambda _, x: (None, f(*x)), None, (xs, *rest))[1]
 
 
-def _common(transform: str, fs, operands) -> tuple[tuple[Body, ...], list, list[TreeSpec]]:
+def _common(transform: str, fs, operands) -> tuple[tuple[Body, ...], list, list[Outputs]]:
     """Bodies of several functions of the same operands, with one list of captures in front, and their output structures."""
     leaves, spec = _arrays(transform, tuple(operands), "operands")
     avals = tuple([x.aval for x in leaves])
-    parts = [_body(f, [spec.child(i) for i in range(spec.num_children)], avals, f"{transform}({name_of(f)})") for f in fs]
+    parts = [_body(f, spec.children(), avals, f"{transform}({name_of(f)})") for f in fs]
     union = {id(x): x for _, captured, _ in parts for x in captured}
     place = {key: i for i, key in enumerate(union)}
     ins = (*[x.aval for x in union.values()], *avals)
@@ -135,7 +134,7 @@ def switch(index, branches, *operands):
         raise ValueError("switch: expected at least one branch")
     for f in branches:
         callable_or_raise("switch", f)
-    which = asarray(index)
+    which = read(index)
     if which.shape != () or which.dtype.category != INTEGER:
         raise TypeError(f"switch: index must be an integer scalar, got {which.aval}; under vmap, map it")
     return _choose("switch", which, branches, operands)
@@ -144,9 +143,9 @@ def switch(index, branches, *operands):
 def _choose(transform, which, branches, operands):
     bodies, inputs, specs = _common(transform, branches, operands)
     for f, body, spec in zip(branches[1:], bodies[1:], specs[1:]):
-        if spec != specs[0]:
-            got = spec.unflatten([0] * spec.num_leaves)
-            pytree.match(specs[0], got, f"{transform}: the output of {name_of(f)}", exact=True)
+        if spec.spec != specs[0].spec:
+            got = spec.spec.unflatten([0] * spec.num_leaves)
+            pytree.match(specs[0].spec, got, f"{transform}: the output of {name_of(f)}", exact=True)
         if body.outs != bodies[0].outs:
             raise TypeError(
                 f"{transform}: the branches must return equal shapes and dtypes, {name_of(branches[0])} returns {list(bodies[0].outs)} and "
@@ -167,7 +166,7 @@ def cond(pred, true_fn: Callable, false_fn: Callable, *operands):
     callable_or_raise("cond", false_fn)
     if pred.__class__ is bool:
         return (true_fn if pred else false_fn)(*operands)
-    pred = asarray(pred)
+    pred = read(pred)
     if pred.shape != () or pred.dtype.category != BOOL:
         raise TypeError(f"cond: pred must be a bool scalar, got {pred.aval}; compare it with something, or reduce it with .any() or .all()")
     return _choose("cond", convert.convert(pred, int32), [false_fn, true_fn], operands)
@@ -193,7 +192,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, init):
     body, captured, out_spec = _body(body_fn, (spec,), avals, f"while_loop({name_of(body_fn)})")
     _same_carry("while_loop", spec, avals, out_spec, body.outs, body_fn)
     out = control.while_loop([*test_captured, *captured, *carry], test, body, len(test_captured), len(captured))
-    return spec.unflatten(out)
+    return out_spec.unflatten(out)
 
 
 _BOOL_DTYPE = asarray(True).dtype
@@ -217,9 +216,8 @@ def fori_loop(lower, upper, body_fn: Callable, init):
             return (i + 1, body_fn(i, value)), None
 
         start = asarray(lower, int64), init
-        checked = pytree.structure(init)
         (_, out), _ = scan(step, start, None, length=steps)
-        return checked.unflatten(pytree.leaves(out))
+        return out
     lower, upper = asarray(lower, int64), asarray(upper, int64)
     _, _, out = while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fn(c[0], c[2])), (lower, upper, init))
     return out

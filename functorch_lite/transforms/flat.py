@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core import pytree
-from ..core.array import asarray
+from ..core.face import like, read
 from ..core.interpreter import name_of
-from .arguments import is_array, label_of
+from .arguments import Outputs, class_of, is_array, label_of, leaving
 from .body import Body, capture
 
 
@@ -15,24 +15,25 @@ class FlatCall:
     """``f(*args, **kwargs)`` with its arrays taken out: `values` are they, `flat` is f of so many others, `result` puts flat
     outputs into the tree that f returned. Leaves that are no arrays stay where they are."""
 
-    def __init__(self, transform: str, f: Callable, args: tuple, kwargs: dict, value: Callable = asarray):
+    def __init__(self, transform: str, f: Callable, args: tuple, kwargs: dict, value: Callable = read):
         self._transform, self._f = transform, f
         self._leaves, self._spec = pytree.flatten((args, kwargs))
         self._places = [i for i, x in enumerate(self._leaves) if is_array(x)]
         self.values = [value(self._leaves[i]) for i in self._places]
-        self.out_spec: pytree.TreeSpec | None = None  # known once `flat` has run
+        self.out_spec: Outputs | None = None  # known once `flat` has run
 
     def flat(self, *xs) -> list:
         """f's outputs, as a flat list."""
         leaves = list(self._leaves)
         for i, x in zip(self._places, xs):
-            leaves[i] = x
+            leaves[i] = like(leaves[i], x)
         args, kwargs = self._spec.unflatten(leaves)
-        outs, self.out_spec = pytree.flatten(self._f(*args, **kwargs))
+        outs, spec = pytree.flatten(self._f(*args, **kwargs))
         for x in outs:
             if not is_array(x):
                 raise TypeError(f"{self._transform}: {name_of(self._f)} must return Arrays (in any pytree), got {pytree.describe(x)}")
-        return [asarray(x) for x in outs]
+        self.out_spec = Outputs(spec, [class_of(x) for x in outs])
+        return [leaving(x) for x in outs]
 
     def capture(self, avals=None) -> tuple[Body, list]:
         """The program of this call, with what f closes over as its first inputs, and those values."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 
 from ..core import pytree
-from ..core.interpreter import STATE, name_of
+from ..core.array import Operable
+from ..core.interpreter import ground, name_of
 from ..errors import NonDifferentiableError
 from ..prims import algebra
 from .arguments import (
@@ -39,8 +40,8 @@ class Pullback:
             raise TypeError(
                 f"{self._name}: the pullback takes one argument, a tree of cotangents like the output of f, got {1 + len(more)}"
             )
-        given = pytree.match(self._spec, cotangents, f"{self._name}: cotangents")
-        paths = [p for p, _ in pytree.leaves_with_path(self._spec.unflatten(range(len(self._outs))))]
+        given = pytree.match(self._spec.spec, cotangents, f"{self._name}: cotangents")
+        paths = [p for p, _ in pytree.leaves_with_path(self._spec.spec.unflatten(range(len(self._outs))))]
         cts = [same_kind(self._name, c, x, f"cotangents{p}") for c, x, p in zip(given, self._outs, paths)]
         return self._primals.gradients(self._tape.pull(self._tangents, cts, self._variables))
 
@@ -76,7 +77,7 @@ def pulled(transform: str, f, args, positions, kwargs, has_aux):
     """The output of f, its pullback to args[positions], and aux."""
     picked = tuple([args[n] for n in positions])
     primals = Differentiated.of(transform, picked, lambda i: f"{argument_name(f, positions[i])} of {name_of(f)}")
-    interpreter = Linearize(STATE.current, label_of(transform, f))
+    interpreter = Linearize(ground(), label_of(transform, f))
     pairs = [interpreter.start(x) for x in primals.picked()]
     inputs = primals.with_leaves([v for v, _ in pairs])
     out, aux = run(transform, f, interpreter, replaced(args, positions, inputs), kwargs, has_aux)
@@ -92,7 +93,7 @@ def pulled(transform: str, f, args, positions, kwargs, has_aux):
 def _scalar(transform: str, f, value):
     """The loss, or an error that says why it is none."""
     name = getattr(f, "__name__", "f")
-    if not isinstance(value, algebra.Array):
+    if not isinstance(value, Operable):
         raise TypeError(f"{transform}: {name} must return one scalar Array, got {pytree.describe(value)}; use vjp for other outputs")
     if value.shape != ():
         raise RuntimeError(

@@ -6,38 +6,18 @@ import inspect
 from collections.abc import Callable
 from functools import update_wrapper
 
-import attrs
-
 from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS
-from ..core.interpreter import Traced, name_of
+from ..core.face import Face
+from ..core.interpreter import STATE, Traced, body, name_of
 from ..core.op import static_key
-from ..prims.control import call
 from .arguments import callable_or_raise, is_array, label_of
-from .body import Body, capture
 from .lowered import Lowered
+from .program import Program, traced
 
 _LIMIT = 256  # programs that one jitted function remembers
-
-
-@attrs.frozen(eq=False)
-class Program:
-    """One traced version of a function: its body, what it closed over (its first inputs), and the shape of its output."""
-
-    body: Body
-    captures: list
-    out_spec: pytree.TreeSpec
-    constants: dict  # outputs that are no arrays: position -> value
-
-    def result(self, outs):
-        """The function's output, of the program's."""
-        if self.constants:
-            outs = list(outs)
-            for i, value in sorted(self.constants.items()):
-                outs.insert(i, value)
-        return self.out_spec.unflatten(outs)
 
 
 class Jitted:
@@ -49,8 +29,13 @@ class Jitted:
         self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(
             f, static_argnums, static_argnames, donate_argnums
         )
-        self.programs: dict = {}
+        self._programs: dict = {}
         update_wrapper(self, f, updated=())  # f's own attributes stay f's
+
+    @property
+    def programs(self) -> list[Program]:
+        """What has been traced so far."""
+        return [p for found in self._programs.values() for p in found]
 
     def __repr__(self) -> str:
         return f"<jit of {self._name}, {len(self.programs)} program(s)>"
@@ -59,15 +44,13 @@ class Jitted:
         return self if instance is None else _Method(self, instance)
 
     def __call__(self, *args, **kwargs):
-        program, operands = self.resolve(args, kwargs)
+        program, operands, given = self._find(args, kwargs)
         donate = self._donated(program, args, operands) if self._donate_argnums else ()
-        outs = call(operands, program.body, self._name, donate, self._checked)
-        return program.result(outs)
+        return program.run(operands, given, self._name, donate, self._checked)
 
     def resolve(self, args, kwargs) -> tuple[Program, list]:
         """The program for these arguments, and its operands."""
-        dynamic, leaves, program = self._find(args, kwargs)
-        return program, [*program.captures, *[leaves[i] for i in dynamic]]
+        return self._find(args, kwargs)[:2]
 
     def _donated(self, program, args, operands) -> tuple[int, ...]:
         """Which operands belong to donated arguments."""
@@ -84,38 +67,46 @@ class Jitted:
         return tuple(out)
 
     def _find(self, args, kwargs):
-        """Which leaves are inputs, the leaves, and the program for them: traced if this is its first call."""
+        """The program for these arguments (traced if this is its first call), its operands, and the leaves that were given."""
         statics, rest = self._statics(args, kwargs)
-        leaves, spec = pytree.flatten(rest)
-        dynamic, key = [], [spec, statics]
-        for i, x in enumerate(leaves):
+        given, spec = pytree.flatten(rest)
+        leaves, dynamic, key = list(given), [], [spec, statics, STATE.stopped > body(STATE.current).born]
+        for i, x in enumerate(given):
             if isinstance(x, Array):
                 dynamic.append(i)
                 key.append(x.aval)
             elif x.__class__ in NUMBERS:
                 dynamic.append(i)
                 key.append(aval_of(x))
+            elif isinstance(x, Face):
+                leaves[i] = value = x.read()
+                dynamic.append(i)
+                key.append((value.aval, x.__class__, x.requires_grad))
             elif is_array(x):
-                leaves[i] = asarray(x)
+                given[i] = leaves[i] = asarray(x)
                 dynamic.append(i)
                 key.append(leaves[i].aval)
             else:
                 key.append(("static", type(x), x))  # a function or a string in a tree belongs to the program
         key = tuple(key)
         try:
-            program = self.programs.get(key)
+            found = self._programs.get(key, ())
         except TypeError:
             bad = next(x for x in leaves if not is_array(x) and not _hashable(x))
             raise TypeError(
                 f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray"
             ) from None
-        if program is None:
-            program = self._trace(args, kwargs, leaves, spec, dynamic)
-            if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
-                if len(self.programs) >= _LIMIT:
-                    self.programs.pop(next(iter(self.programs)))
-                self.programs[key] = program
-        return dynamic, leaves, program
+        inputs = [leaves[i] for i in dynamic]
+        for program in found:
+            first = program.operands()
+            if first is not None:
+                return program, [*first, *inputs], given
+        program = self._trace(args, kwargs, given, spec, dynamic)
+        if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
+            if len(self._programs) >= _LIMIT:
+                self._programs.pop(next(iter(self._programs)))
+            self._programs.setdefault(key, []).append(program)
+        return program, [*program.operands(), *inputs], given
 
     def _statics(self, args, kwargs):
         """A key of the static arguments, and (args, kwargs) without them."""
@@ -137,23 +128,13 @@ class Jitted:
     def _trace(self, args, kwargs, leaves, spec, dynamic) -> Program:
         fixed_args = {n: args[n] for n in self._static_argnums if n < len(args)}
         fixed_named = {n: kwargs[n] for n in self._static_argnames if n in kwargs}
-        shape: list = []
 
-        def flat(*xs):
-            filled = list(leaves)
-            for i, x in zip(dynamic, xs):
-                filled[i] = x
-            positional, named = spec.unflatten(filled)
-            positional = [fixed_args.get(i, a) for i, a in enumerate(positional)]
-            out = self._f(*positional, **named, **fixed_named)
-            outs, out_spec = pytree.flatten(out)
-            constants = {i: x for i, x in enumerate(outs) if not is_array(x)}
-            shape[:] = [out_spec, constants]
-            return [asarray(x) for x in outs if is_array(x)]
+        def arguments(tree):
+            positional, named = tree
+            return [fixed_args.get(i, a) for i, a in enumerate(positional)], named | fixed_named
 
         names = [f"x{i}" for i in range(len(dynamic))]
-        body, captures = capture(flat, tuple([aval_of(leaves[i]) for i in dynamic]), label_of("jit", self._f), names)
-        return Program(body, captures, shape[0], shape[1])
+        return traced(self._f, leaves, dynamic, spec, label_of("jit", self._f), names, arguments)
 
     def lower(self, *args, **kwargs) -> Lowered:
         """The program for these arguments, lowered but not compiled: `.graph`, `.stablehlo()`, `.compile()`."""
@@ -161,7 +142,7 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forgets every program traced so far."""
-        self.programs.clear()
+        self._programs.clear()
 
 
 class _Method:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core import pytree
-from ..core.interpreter import STATE, Interpreter, Traced, leak_error, user_line
+from ..core.interpreter import STATE, Interpreter, Traced, ground, leak_error, user_line
 from ..prims import algebra
 from .arguments import Differentiated, callable_or_raise, done, label_of, primal_tree, run, split_tree
 
@@ -17,6 +17,7 @@ class Jvp(Interpreter):
     """
 
     __slots__ = ("linear",)
+    stoppable = False  # whether `no_grad` in its function stops it
 
     def __init__(self, parent: Interpreter, label: str, linear: Interpreter | None = None):
         super().__init__(parent, label)
@@ -37,7 +38,7 @@ class Jvp(Interpreter):
         if line is None:
             STATE.line = user_line()
         try:
-            if not touched:
+            if not touched or self.stoppable and STATE.stopped > self.born:
                 STATE.current = self.parent
                 return self.parent.bind(op, tuple(primals), params)
             return self.derive(op, args, primals, tangents, params)
@@ -97,7 +98,7 @@ def jvp(f: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = False, 
         raise ValueError(f"jvp: expected as many tangents as primals, got {len(primals)} primals and {len(tangents)} tangents")
     inputs = Differentiated.of("jvp", tuple(primals), lambda i: f"primal {i}")
     given = inputs.tangents("jvp", tuple(tangents))
-    interpreter = Jvp(STATE.current, label_of("jvp", f))
+    interpreter = Jvp(ground(), label_of("jvp", f))
     args = inputs.with_leaves([x if t is None else interpreter.trace(x.aval, x, t) for x, t in zip(inputs.picked(), given)])
     out, aux = run("jvp", f, interpreter, args, {}, has_aux)
     outs, found, spec = split_tree(interpreter, out, "jvp")

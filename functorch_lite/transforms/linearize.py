@@ -11,7 +11,7 @@ import attrs
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
-from ..core.interpreter import STATE, Interpreter, Traced, live, name_of, user_line
+from ..core.interpreter import STATE, Interpreter, Traced, ground, live, name_of, serial, user_line
 from ..core.op import BILINEAR, Linear
 from ..prims import algebra
 from ..prims.control import linear_call
@@ -186,10 +186,12 @@ class Linearize(Jvp):
     """Jvp whose rules run on a tape: ops on primals go on to the parent, ops that touch a tangent are recorded."""
 
     __slots__ = ("tape",)
+    stoppable = True
 
     def __init__(self, parent: Interpreter, label: str):
         self.tape = Tape(parent, label)
         super().__init__(parent, label, self.tape)
+        self.born = serial()
 
     def derive(self, op, args, primals, tangents, params):
         if op.linearize is not None or op.vjp is not None:
@@ -272,7 +274,7 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
     """
     callable_or_raise("linearize", f)
     inputs = Differentiated.of("linearize", primals, lambda i: f"primal {i}")
-    interpreter = Linearize(STATE.current, label_of("linearize", f))
+    interpreter = Linearize(ground(), label_of("linearize", f))
     pairs = [interpreter.start(x) for x in inputs.picked()]
     out, aux = run("linearize", f, interpreter, inputs.with_leaves([v for v, _ in pairs]), {}, has_aux)
     outs, tangents, spec = split_tree(interpreter, out, "linearize")

@@ -10,7 +10,7 @@ from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS
-from ..core.interpreter import STATE, live
+from ..core.interpreter import ground, live
 from ..decomp.table import expander
 from ..fx.codec import Codec, as_input, is_input
 from ..fx.graph_module import GraphModule
@@ -50,7 +50,7 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
         names, values = _names(f, len(args)) + list(kwargs), (*args, *kwargs.values())
         leaves, spec = pytree.flatten(values)
         codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if not is_input(x)})
-        trace = Trace(STATE.current, label) if expands is None else Lowering(STATE.current, label, expands)
+        trace = Trace(ground(), label) if expands is None else Lowering(ground(), label, expands)
         supply = iter(codec.leaf_names())
         filled = spec.unflatten([trace.input(_aval(x), next(supply)) if is_input(x) else x for x in leaves])
         with live(trace):

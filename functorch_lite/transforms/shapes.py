@@ -8,8 +8,9 @@ from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
 from ..core.dtype import as_dtype
+from ..core.face import Face
 from ..core.interpreter import Abstract, Traced, live
-from .arguments import callable_or_raise, is_array, label_of
+from .arguments import callable_or_raise, is_array, label_of, leaving
 
 
 def ShapeDtype(shape, dtype) -> Aval:  # noqa: N802
@@ -34,11 +35,12 @@ def eval_shape(f: Callable, *args, **kwargs):
     def abstract(x):
         if isinstance(x, Aval):
             return Traced(interpreter, x, None)
+        if isinstance(x, Face):
+            return x.stand_in(Traced(interpreter, x.read().aval, None))
         if is_array(x):
             return Traced(interpreter, asarray(x).aval, None)
         return x
 
     args, kwargs = pytree.map(abstract, (args, kwargs))
     with live(interpreter):
-        out = f(*args, **kwargs)
-    return pytree.map(lambda x: asarray(x).aval if is_array(x) else x, out)
+        return pytree.map(lambda x: leaving(x).aval if is_array(x) else x, f(*args, **kwargs))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 
 from ..core.aval import aval_of
+from ..core.cell import Slot
 from ..core.interpreter import STATE, Interpreter, Traced, live, user_line
 from ..fx.record import Recorder
+from ..prims.create import detach
 from .arguments import done
 
 
@@ -17,13 +19,54 @@ class Trace(Recorder):
     expansion, a function of (args, params), or None.
     """
 
-    __slots__ = ("expands",)
+    __slots__ = ("expands", "entered", "sources", "lifted", "overlay")
+    writable = False  # whether its function may write cells from outside
 
     def __init__(self, parent: Interpreter, label: str, expands=None):
         super().__init__(parent, label)
         self.expands = expands
+        self.entered = STATE.stopped
+        self.lifted: dict = {}  # cell from outside -> its value here
+        self.sources: dict = {}  # which capture is the value of a cell -> (the cell, whose gradient it carries)
+        self.overlay: dict = {}  # cell from outside -> what was written to it
+
+    # ------------------------------------------------------------------------------------------------------- cells
+
+    def fetch(self, cell, leaf=None):
+        """A cell from outside is an input of the program."""
+        if cell.home is self:
+            return cell.held
+        if cell in self.overlay:
+            return self.overlay[cell]
+        if cell not in self.lifted:
+            self.lifted[cell] = self.lift(cell, leaf)
+        return self.lifted[cell]
+
+    def lift(self, cell, leaf):
+        """The value here of a cell from outside."""
+        outside = self.parent.fetch(cell, leaf)
+        if cell.__class__ is Slot:
+            return outside
+        self.sources[len(self.captures)] = cell, leaf
+        return Traced(self, aval_of(outside), self.capture(outside, key=cell))
+
+    def keeps(self, cell) -> bool:
+        return cell.home is self or self.writable
+
+    def store(self, cell, value) -> None:
+        if cell.home is self:
+            cell.held = value
+        elif self.writable:
+            self.overlay[cell] = value
+        else:
+            what = f"the tensor {cell.name!r}" if cell.name else "a tensor"
+            raise RuntimeError(f"{what} that was made outside {self.label} would be changed inside it; return the new value instead")
+
+    # --------------------------------------------------------------------------------------------------------- ops
 
     def bind(self, op, args, params):
+        if STATE.stopped > self.entered and op is not detach.op:
+            return self._stopped(op, args, params)
         if self.expands is not None:
             expansion = self.expands(op)
             if expansion is not None:
@@ -40,10 +83,21 @@ class Trace(Recorder):
         parts = [append("call_function", operator.getitem, (node, i), (), a, line) for i, a in enumerate(out)]
         return tuple([self.keep(Traced(self, a, part, None, line)) for a, part in zip(out, parts)])
 
+    def _stopped(self, op, args, params):
+        """An op inside `no_grad`: no derivative of the program passes its results."""
+        stopped, STATE.stopped = STATE.stopped, self.entered
+        try:
+            out = self.bind(op, args, params)
+            if out.__class__ is tuple:
+                return tuple([self.bind(detach.op, (x,), ()) if x.aval.dtype.is_inexact else x for x in out])
+            return self.bind(detach.op, (out,), ()) if out.aval.dtype.is_inexact else out
+        finally:
+            STATE.stopped = stopped
 
-def stage(f, avals, label: str, names=None, expands=None):
+
+def stage(f, avals, label: str, names=None, trace: Trace | None = None):
     """Traces f (flat list in, flat list out): the graph, the values it captured, and the avals of its results."""
-    trace = Trace(STATE.current, label, expands)
+    trace = trace or Trace(STATE.current, label)
     inputs = [trace.input(a, names[i] if names else f"x{i}") for i, a in enumerate(avals)]
     with live(trace):
         outs = list(f(*inputs))

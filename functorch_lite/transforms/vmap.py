@@ -9,9 +9,21 @@ from functools import wraps
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval
-from ..core.interpreter import STATE, Interpreter, Traced, leak_error, live, user_line
+from ..core.face import like, read
+from ..core.interpreter import STATE, Interpreter, Traced, ground, leak_error, live, user_line
 from ..prims import algebra, shape
-from .arguments import argument_name, callable_or_raise, chunk_size_or_raise, done, is_array, label_of
+from .arguments import (
+    Written,
+    argument_name,
+    callable_or_raise,
+    chunk_size_or_raise,
+    done,
+    given_back,
+    is_array,
+    label_of,
+    settled,
+    value_of,
+)
 
 _UNSET = object()
 
@@ -140,12 +152,12 @@ def vmap(
 
     @wraps(f)
     def mapped(*args, **kwargs):
-        leaves, spec = pytree.flatten((args, kwargs))
+        given, spec = pytree.flatten((args, kwargs))
         dims = _in_dims(f, in_dims, args, kwargs)
-        leaves, dims, size = _checked(f, leaves, dims, spec)
+        leaves, dims, size = _checked(f, given, dims, spec)
 
         def rows(xs, n):
-            return _map_tree(f, label, spec, xs, dims, n, out_dims, randomness)
+            return _map_tree(f, label, spec, given, xs, dims, n, out_dims, randomness)
 
         if chunk_size is None or chunk_size >= size:
             return rows(leaves, size)
@@ -192,7 +204,7 @@ def _checked(f, leaves, dims, spec):
             raise ValueError(f"vmap: in_dims must hold ints and None, got {d!r} for {name(i)}")
         if not is_array(x):
             raise ValueError(f"vmap: {name(i)} is mapped (in_dims={d}) but is no Array, got {pytree.describe(x)}; give it None in in_dims")
-        out[i] = x = asarray(x)
+        out[i] = x = read(x)
         if not -x.ndim <= d < x.ndim:
             raise ValueError(
                 f"vmap: in_dims={d} is no dimension of {name(i)}, which is {x.aval}; give it None in in_dims if it is not mapped"
@@ -212,21 +224,26 @@ def _checked(f, leaves, dims, spec):
     return out, new, next(iter(sizes.values()))
 
 
-def _map_tree(f, label, spec, leaves, dims, size, out_dims, randomness):
-    interpreter = Vmap(STATE.current, size, label, randomness)
-    args, kwargs = spec.unflatten([x if d is None else interpreter.row(x, d) for x, d in zip(leaves, dims)])
+def _map_tree(f, label, spec, given, leaves, dims, size, out_dims, randomness):
+    interpreter = Vmap(ground(), size, label, randomness)
     with live(interpreter):
-        out = f(*args, **kwargs)
+        inside = [x if d is None else like(g, interpreter.row(x, d)) for g, x, d in zip(given, leaves, dims)]
+        written = Written(given, inside)
+        args, kwargs = spec.unflatten(inside)
+        out = pytree.map(settled, f(*args, **kwargs))
+        changes = written.found()
     outs, out_spec = pytree.flatten(out)
     wanted = pytree.broadcast_prefix(out_dims, out, "vmap: out_dims")
     done_outs = []
     for x, want in zip(outs, wanted):
-        if not is_array(x):
+        if not is_array(value_of(x)):
             raise ValueError(f"vmap: {label[5:-1]} must return Arrays, got {pytree.describe(x)}")
-        value, dim = interpreter.split(asarray(x))
-        done_outs.append(_placed(value, dim, want, size, label))
+        value, dim = interpreter.split(asarray(value_of(x)))
+        done_outs.append(given_back(x, _placed(value, dim, want, size, label)))
+    for i, new in changes:
+        written.back(i, _placed(*interpreter.split(new), dims[i], size, label))
     if interpreter.made is not None:
-        del args, kwargs, out, outs, x
+        del args, kwargs, out, outs, x, inside, written, changes
         done(interpreter)
     return out_spec.unflatten(done_outs)
 

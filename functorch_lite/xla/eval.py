@@ -8,7 +8,7 @@ from collections import OrderedDict
 import jax
 import numpy as np
 
-from ..core.array import Array, constant, wrap_as
+from ..core.array import META, Array, constant, meta, wrap_as
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS, WIDEST, category_of
 from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
@@ -37,17 +37,22 @@ class Eval(Interpreter):
     def bind(self, op, args, params):
         if op.inline:
             return op.run(args, params)
-        buffers = []
+        buffers, described = [], False
         for x in args:
             kind = x.__class__
             if kind is Array:
-                buffers.append(x.buffer)
+                buffer = x.buffer
+                described = described or buffer is META
+                buffers.append(buffer)
             elif kind in NUMBERS:
                 buffers.append(_number(x))
             elif isinstance(x, Traced):
                 raise self._refuse(op, x)
             elif x is not None:
                 raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
+        if described:
+            out = op.infer(args, params)
+            return tuple(map(meta, out)) if op.multi else meta(out)
         device = None if self._placed is False else self._place(op, args, buffers)
         key = (op, device, *map(aval_of, args), static_key(params) if op.keyed else params)
         found = self.executables.get(key)

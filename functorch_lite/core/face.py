@@ -1,0 +1,75 @@
+"""Face: what stands for an Array to the user and may change, and how it enters and leaves transforms."""
+
+from __future__ import annotations
+
+from .array import Array, asarray
+
+
+class Face:
+    """The base of `Tensor`: an object over a value that can be replaced. The core knows only how to read it and how to make one.
+
+    An op given any Face reads it and gives Faces; a transform hands its function a stand-in of each, and its results are made
+    like them.
+    """
+
+    __slots__ = ()
+
+    def read(self) -> Array:
+        """Its value as the current interpreter sees it, history included."""
+        raise NotImplementedError
+
+    def stand_in(self, value: Array) -> Face:
+        """One of the same class over another value, for the body of a transform."""
+        raise NotImplementedError
+
+    @classmethod
+    def made(cls, value: Array) -> Face:
+        """A fresh one over a result."""
+        raise NotImplementedError
+
+    @property
+    def home(self):
+        """The interpreter in whose body it was made."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> int:
+        """How often it was written to."""
+        raise NotImplementedError
+
+    def replace(self, value: Array) -> None:
+        """Writes it."""
+        raise NotImplementedError
+
+    def wrap(self, out):
+        """What an op gave, as Faces: an Array, or a tuple or named tuple of them."""
+        if isinstance(out, Array):
+            return self.made(out)
+        if out.__class__ is tuple:
+            return tuple(map(self.wrap, out))
+        if isinstance(out, tuple):
+            return type(out)(*map(self.wrap, out))
+        return out
+
+    def look(self, op, args: tuple, params: tuple):
+        """The result of an op that only looks at this one's elements: a view of it."""
+        raise NotImplementedError
+
+    def key(self) -> Array:
+        """A key for an op that draws and was given none."""
+        raise NotImplementedError
+
+
+def read(x) -> Array:
+    """The Array behind a leaf: a Face's value, anything else as an Array."""
+    return x.read() if isinstance(x, Face) else asarray(x)
+
+
+def like(leaf, value):
+    """`value` as what `leaf` was: a stand-in where it is a Face."""
+    return leaf.stand_in(value) if isinstance(leaf, Face) else value
+
+
+def made_like(leaf, value):
+    """A result for `leaf`: a fresh Face where it is one and the result is not."""
+    return leaf.made(value) if isinstance(leaf, Face) and isinstance(value, Array) else value

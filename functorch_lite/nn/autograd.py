@@ -1,0 +1,272 @@
+"""backward, grad, and hooks: what the façade asks of the recording under each body (`transforms/ambient.py`)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from ..core.array import Array
+from ..core.interpreter import STATE, body, lowered, use
+from ..prims import algebra
+from ..transforms.ambient import Leaf, history
+from .grad_mode import no_grad
+from .tensor import Tensor
+
+_IDS = itertools.count()
+
+
+class RemovableHandle:
+    """Takes a hook away again: `handle.remove()`, or the end of a `with` block."""
+
+    def __init__(self, hooks: dict, hook):
+        self._hooks, self.id = hooks, next(_IDS)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Takes the hook away; once is enough."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+# ------------------------------------------------------------------------------------------------------------- pulling
+
+
+def _listed(x) -> list:
+    return list(x) if isinstance(x, (tuple, list)) else [x]
+
+
+def _roots(name: str, outputs, gradients):
+    """(ambient, edges, cotangents) of the outputs."""
+    outputs = _listed(outputs)
+    gradients = [None] * len(outputs) if gradients is None else _listed(gradients)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; give one for each, or None")
+    ambient, edges, cotangents = None, [], []
+    for i, (y, g) in enumerate(zip(outputs, gradients)):
+        if not isinstance(y, Tensor):
+            raise TypeError(f"{name}: element {i} must be a Tensor, got {type(y).__name__}; Arrays are differentiated by fl.grad(f)(x)")
+        value = y.read()
+        found = history(value)
+        if found is None:
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn (got {y.aval}, requires_grad={y.requires_grad})"
+            )
+        if found[0] is not STATE.current or ambient is not None and found[0] is not ambient:
+            raise RuntimeError(f"{name}: element {i} of tensors was computed in another body than this one, {body(STATE.current).label}")
+        ambient = found[0]
+        edges.append(found[1])
+        cotangents.append(_cotangent(name, value, g))
+    return ambient, edges, cotangents
+
+
+def _cotangent(name: str, value: Array, g):
+    if g is None:
+        if value.aval.size != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs, got {value.aval}; pass the gradient, or reduce it with .sum()"
+            )
+        if value.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype}")
+        return algebra.full_like(value, 1)
+    given = g.read() if isinstance(g, Tensor) else g
+    if given.shape != value.shape:
+        raise RuntimeError(f"{name}: Mismatch in shape: the gradient has shape {list(given.shape)} and the output {list(value.shape)}")
+    return given
+
+
+def _hooked(hook_level: bool):
+    """What runs the hooks of an edge when its gradient has been found."""
+
+    def seen(edge, c):
+        node, i = edge
+        if node.__class__ is Leaf:
+            tensor = node.tensor()
+            hooks = tensor._hooks if tensor is not None else None
+        else:
+            hooks = node.hooks.get(i) if node.hooks else None
+        for hook in list(hooks.values()) if hooks else ():
+            out = hook(Tensor.over(c))
+            if out is not None:
+                if not isinstance(out, Tensor) or out.aval.shape != c.shape:
+                    raise RuntimeError(
+                        f"register_hook: a hook must return a Tensor of the gradient's shape {list(c.shape)} or None, got {out!r}"
+                    )
+                c = out.read()
+        return c
+
+    return seen
+
+
+def _pull(ambient, edges, cotangents, wanted, retain_graph, create_graph) -> dict:
+    keep = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        return ambient.pull(edges, cotangents, wanted, graph=True, keep=keep, seen=_hooked(True))
+    with no_grad_of(ambient):
+        return ambient.pull(edges, [lowered(c, ambient.parent) for c in cotangents], wanted, keep=keep, seen=_hooked(False))
+
+
+def no_grad_of(ambient):
+    """Runs at the body that `ambient` records, where nothing more is recorded there."""
+    return use(ambient.parent)
+
+
+def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+    """Adds to `.grad` of each leaf that the tensors were made from (or of `inputs`) the gradient of their sum.
+
+    ``grad_tensors`` are the cotangents; a scalar needs none. What the graph kept is given away unless ``retain_graph``; with
+    ``create_graph`` the gradients have history themselves. Raises RuntimeError for a tensor without history, for a second
+    backward through a graph that was given away, and inside a transform for leaves from outside it (use autograd.grad there).
+    """
+    ambient, edges, cotangents = _roots("backward", tensors, grad_tensors)
+    leaves = None
+    if inputs is not None:
+        if not _listed(inputs):
+            raise RuntimeError("backward: `inputs` argument to backward() cannot be empty.")
+        leaves = {_edge("backward", ambient, x, i): x for i, x in enumerate(_listed(inputs))}
+    targets = _targets(ambient, edges, leaves)
+    for tensor in targets.values():
+        if not ambient.parent.keeps(tensor.slot):
+            what = f"the tensor {tensor.name!r}" if tensor.name else f"a tensor {tensor.aval}"
+            raise RuntimeError(
+                f"backward: it would change .grad of {what}, which was made outside {body(ambient).label}. Use autograd.grad(loss, tensors), whose "
+                "result can be returned, or call backward after the transform"
+            )
+    found = _pull(ambient, edges, cotangents, leaves, retain_graph, create_graph)
+    for edge, c in found.items():
+        tensor = targets[edge]
+        _accumulate(tensor, c, create_graph)
+        for hook in list(tensor.__dict__.get("_after", {}).values()):
+            hook(tensor)
+
+
+def _targets(ambient, edges, leaves) -> dict:
+    """The tensors whose `.grad` will change, by edge."""
+    if leaves is not None:
+        return leaves
+    nodes = [n for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
+    return {(n, 0): n.tensor() for n in nodes if n.tensor() is not None}
+
+
+def _accumulate(tensor: Tensor, c: Array, create_graph: bool) -> None:
+    old = tensor.grad
+    if old is None:
+        tensor.slot.write(Tensor.over(c))
+    elif create_graph:
+        tensor.slot.write(old + Tensor.over(c))
+    else:
+        with no_grad():
+            old._assign(algebra.add(old.array, c))
+
+
+def _edge(name: str, ambient, x: Tensor, i: int):
+    value = x.read()
+    found = history(value)
+    if found is None or found[0] is not ambient:
+        raise RuntimeError(
+            f"{name}: one of the differentiated Tensors does not require grad: input {i}, {x.aval}; call requires_grad_() before it is used"
+        )
+    return found[1]
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, a tuple; nothing is added to `.grad`.
+
+    It works inside `vmap` too, for each sample. ``allow_unused`` gives None (zeros with ``materialize_grads``) for an input that
+    does not reach the outputs, which raises RuntimeError otherwise. ``is_grads_batched`` maps over the first dimension of
+    ``grad_outputs``.
+    """
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    inputs = _listed(inputs)
+    ambient, edges, cotangents = _roots("grad", outputs, grad_outputs)
+    wanted = [_edge("grad", ambient, x, i) for i, x in enumerate(inputs)]
+    found = _pull(ambient, edges, cotangents, set(wanted), retain_graph, create_graph)
+    out = []
+    for i, (x, edge) in enumerate(zip(inputs, wanted)):
+        c = found.get(edge)
+        if c is None:
+            if not (allow_unused or materialize_grads):
+                raise RuntimeError(
+                    f"One of the differentiated Tensors appears to not have been used in the graph (input {i}, {x.aval}). Set allow_unused=True "
+                    "if this is the desired behavior."
+                )
+            c = algebra.zeros(x.aval) if materialize_grads else None
+        out.append(None if c is None else Tensor.over(c))
+    return tuple(out)
+
+
+def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+    from ..transforms.vmap import vmap
+
+    if create_graph:
+        raise NotImplementedError("grad: is_grads_batched with create_graph is not supported; use fl.vmap over fl.vjp")
+    size = _listed(grad_outputs)[0].shape[0]
+    ambient, edges, _ = _roots("grad", outputs, [g[0] for g in _listed(grad_outputs)])
+    wanted = [_edge("grad", ambient, x, i) for i, x in enumerate(_listed(inputs))]
+
+    def one(*cts):
+        found = ambient.pull(edges, list(cts), set(wanted), keep=True)
+        return [found.get(e) if e in found else algebra.zeros(x.aval) for e, x in zip(wanted, _listed(inputs))]
+
+    with use(ambient.parent):
+        rows = vmap(one)(*[g.array for g in _listed(grad_outputs)])
+    del size
+    return tuple(map(Tensor.over, rows))
+
+
+# ------------------------------------------------------------------------------------------------------------- hooks
+
+
+def register_hook(tensor: Tensor, hook) -> RemovableHandle:
+    """See `Tensor.register_hook`."""
+    if tensor._wants:
+        if tensor._hooks is None:
+            tensor._hooks = {}
+        return RemovableHandle(tensor._hooks, hook)
+    found = history(tensor.read())
+    if found is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node, i = found[1]
+    if node.hooks is None:
+        node.hooks = {}
+    return RemovableHandle(node.hooks.setdefault(i, {}), hook)
+
+
+def register_post_accumulate_grad_hook(tensor: Tensor, hook) -> RemovableHandle:
+    """See `Tensor.register_post_accumulate_grad_hook`."""
+    if not tensor._wants:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(tensor.__dict__.setdefault("_after", {}), hook)
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """See `Tensor.retain_grad`."""
+    if tensor._wants or tensor.retains_grad:
+        return
+    if not tensor.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    tensor._retains = True
+
+    def keep(g):
+        old = tensor.grad
+        tensor.slot.write(g if old is None else old + g)
+
+    register_hook(tensor, keep)
+
+
+def _of_sequence(x) -> Sequence:
+    return x if isinstance(x, (tuple, list)) else (x,)

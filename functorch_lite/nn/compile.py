@@ -1,0 +1,198 @@
+"""compile: a function of tensors, or a module, as programs: forward, backward, optimizer, buffers and random state in one of them.
+
+The function is traced with the state it meets as inputs (`transforms/program.py`) while its Python is watched (`nn/guards.py`). A
+call runs a program whose guards hold, or traces another. A function with side effects in Python, or that reads a value to decide
+something, runs as it is written, with one warning that says where.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+
+from ..core import pytree
+from ..core.array import Array, asarray
+from ..core.aval import aval_of
+from ..core.cell import in_program
+from ..core.face import Face
+from ..core.interpreter import STATE, body, name_of
+from ..core.statics import static_key
+from ..errors import ConcretizationError, GraphBreak
+from ..transforms.arguments import callable_or_raise, is_array
+from ..transforms.program import Program, traced
+from .guards import SideEffect, Watch
+from .module import Module
+
+_LIMIT = 64  # programs that one compiled function keeps
+
+
+class Compiled:
+    """What `compile` makes of a function: call it like the function."""
+
+    def __init__(self, function: Callable, fullgraph: bool):
+        self._function, self._fullgraph = function, fullgraph
+        self._name = name_of(getattr(function, "__self__", function)) if isinstance(function, Callable) else "?"
+        self._programs: dict = {}
+        self.breaks: dict = {}  # key -> why calls like it run as they are written
+        self.recompiles: list[str] = []  # why programs were traced anew
+        update_wrapper(self, function, updated=())
+
+    @property
+    def programs(self) -> list[Program]:
+        """What has been traced so far."""
+        return [p for found in self._programs.values() for p in found]
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}, {len(self.programs)} program(s)>"
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else _Bound(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        if in_program():
+            return self._function(*args, **kwargs)
+        given, spec = pytree.flatten((args, kwargs))
+        leaves, dynamic, key = self._read(given, spec)
+        if key in self.breaks:
+            return self._function(*args, **kwargs)
+        inputs = [leaves[i] for i in dynamic]
+        reasons = []
+        for program in self._programs.get(key, ()):
+            reason = program.guards.broken()
+            if reason is None:
+                first = program.operands()
+                if first is not None:
+                    return self._run(program, first, inputs, given)
+                reason = "a tensor that it uses has another shape or dtype, or no longer requires grad"
+            reasons.append(reason)
+        try:
+            program = self._trace(given, spec, dynamic, key)
+        except GraphBreak as broken:
+            return self._as_written(broken, key, args, kwargs)
+        self._keep(program, key, reasons)
+        return self._run(program, program.operands(), inputs, given)
+
+    def _keep(self, program, key, reasons) -> None:
+        if reasons:
+            self.recompiles.append(reasons[-1])
+        elif self.programs:
+            self.recompiles.append("the arguments have other shapes, dtypes or static values, or the grad mode has changed")
+        if len(self.programs) >= _LIMIT:
+            self._programs.pop(next(iter(self._programs)))
+        self._programs.setdefault(key, []).insert(0, program)
+
+    def _run(self, program: Program, first, inputs, given):
+        donate = tuple(program.spare())
+        return program.run([*first, *inputs], given, self._name, donate, False)
+
+    def _read(self, given, spec):
+        """The leaves as values, which of them are inputs, and what a program for them depends on."""
+        leaves, dynamic, key = list(given), [], [spec, STATE.stopped > body(STATE.current).born]
+        for i, x in enumerate(given):
+            if isinstance(x, Face):
+                leaves[i] = value = x.read()
+                dynamic.append(i)
+                key.append((value.aval, x.__class__, x.requires_grad))
+            elif isinstance(x, Array):
+                dynamic.append(i)
+                key.append(x.aval)
+            elif x.__class__ is float or x.__class__ is complex:
+                dynamic.append(i)
+                key.append(aval_of(x))
+            elif x.__class__ is int or x.__class__ is bool or not is_array(x):
+                key.append(("static", type(x), static_key(x)))
+            else:
+                given[i] = leaves[i] = asarray(x)
+                dynamic.append(i)
+                key.append(leaves[i].aval)
+        return leaves, dynamic, tuple(key)
+
+    def _trace(self, given, spec, dynamic, key) -> Program:
+        watch = Watch(self._function)
+        names = [f"x{i}" for i in range(len(dynamic))]
+        try:
+            program = traced(self._function, given, dynamic, spec, f"compile({self._name})", names, lambda tree: tree, watch)
+        except ConcretizationError as error:
+            watch.undo()
+            raise GraphBreak(str(error)) from error
+        except SideEffect as effect:
+            watch.undo()
+            raise GraphBreak(str(effect)) from effect
+        except BaseException:
+            watch.undo()
+            raise
+        effect = watch.changed()
+        if effect is not None:
+            watch.undo()
+            raise GraphBreak(str(effect))
+        object.__setattr__(program, "guards", watch.guards())
+        return program
+
+    def _as_written(self, broken: GraphBreak, key, args, kwargs):
+        if self._fullgraph:
+            raise GraphBreak(
+                f"compile({self._name}, fullgraph=True): it cannot be one program: {broken}. Choose with torch.where or torch.cond instead of "
+                "`if`, and return values instead of printing or storing them; or leave out fullgraph to run it as it is written"
+            ) from broken.__cause__
+        self.breaks[key] = str(broken)
+        warnings.warn(f"compile({self._name}): runs as it is written, since {broken}", stacklevel=4)
+        return self._function(*args, **kwargs)
+
+
+class _Bound:
+    """A compiled method of an instance."""
+
+    def __init__(self, compiled: Compiled, instance):
+        self.compiled, self.instance = compiled, instance
+
+    def __call__(self, *args, **kwargs):
+        return self.compiled(self.instance, *args, **kwargs)
+
+
+class CompiledModule(Module):
+    """A module whose calls are compiled; everything else is the module's. It has `_orig_mod`, as in PyTorch."""
+
+    def __init__(self, module: Module, fullgraph: bool):
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module.__call__, fullgraph)
+        self.training = module.training
+
+    def __call__(self, *args, **kwargs):
+        return self.__dict__["_compiled"](*args, **kwargs)
+
+    def __getattr__(self, name: str):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+
+def compile(model=None, *, fullgraph: bool = False, dynamic=None, backend="xla", mode=None, options=None, disable: bool = False):
+    """A function or module whose calls run as compiled programs.
+
+    State is whatever tensors the call touches: parameters, buffers, gradients, optimizer and random state. They are inputs of the
+    program, and what it changes is written back after it has run; so a whole training step is one program, and where only the
+    model is compiled, `loss.backward()` outside runs its backward program. A program is traced anew when something that it depends
+    on has changed: shapes, `training`, attributes, globals, closure variables, lists, grad mode. Floats and hyperparameters of
+    optimizers are inputs. What has side effects in Python, or reads a value (`item`, `if loss > 0`), runs as it is written, with a
+    warning; with ``fullgraph`` it raises `GraphBreak`. `fl.explain` shows what happened. backend, mode, dynamic and options are
+    accepted and change nothing.
+
+    >>> import functorch_lite as fl
+    >>> @fl.nn.compile
+    ... def double(x):
+    ...     return x * 2
+    >>> double(fl.nn.Tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    """
+    if model is None:
+        return lambda model: compile(model, fullgraph=fullgraph, disable=disable)
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return CompiledModule(model, fullgraph)
+    callable_or_raise("compile", model)
+    return Compiled(model, fullgraph)
+

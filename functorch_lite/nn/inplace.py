@@ -1,0 +1,89 @@
+"""In-place methods: `x.op_(...)` is `x.op(...)` written into x, for every op that is a method."""
+
+from __future__ import annotations
+
+from ..core.array import Array, Operable
+from ..core.dtype import NUMBERS
+from ..core.face import read
+from ..refs.promotion import expand_to, to_dtype
+
+_CATEGORIES = ("Bool", "Long", "Float", "ComplexFloat")
+
+
+def written(target, new) -> Array:
+    """`new` in the dtype of `target`, which PyTorch gives whatever is assigned."""
+    if new.__class__ in NUMBERS:
+        return new
+    return to_dtype(read(new), target.dtype)
+
+
+def fitting(target, new: Array, what: str) -> Array:
+    """The result of an op as what may be written into `target`: of its shape, in its dtype if that can hold its category."""
+    if new.shape != target.aval.shape:
+        raise RuntimeError(f"{what}: output with shape {list(target.shape)} doesn't match the broadcast shape {list(new.shape)}")
+    if new.dtype.category > target.dtype.category:
+        raise RuntimeError(f"{what}: result type {new.dtype} can't be cast to the desired output type {target.dtype}")
+    return to_dtype(new, target.dtype)
+
+
+class InPlace:
+    """The in-place half of Tensor. What is not spelled out here is found by name: `x.exp_()` from `exp`."""
+
+    def __getattr__(self, name: str):
+        if name.endswith("_") and not name.startswith("_"):
+            function = getattr(Operable, name[:-1], None)
+            if callable(function):
+                method = _in_place(name, function)
+                setattr(InPlace, name, method)
+                return method.__get__(self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def copy_(self, src, non_blocking: bool = False):
+        """Takes over the elements of `src`, broadcast, in its own dtype."""
+        value = written(self, src if src.__class__ not in NUMBERS else read(src))
+        return self._assign(expand_to(value, self.aval.shape))
+
+    def fill_(self, value):
+        """Sets every element to a number or 0-dim tensor."""
+        return self.copy_(value)
+
+    def zero_(self):
+        """Sets every element to 0."""
+        return self.copy_(0)
+
+    def unsqueeze_(self, dim: int):
+        """Inserts a dimension of size 1, in place."""
+        return self._reshape_in_place(self.unsqueeze(dim))
+
+    def squeeze_(self, *dim):
+        """Removes dimensions of size 1, in place."""
+        return self._reshape_in_place(self.squeeze(*dim))
+
+    def transpose_(self, dim0: int, dim1: int):
+        """Exchanges two dimensions, in place."""
+        return self._reshape_in_place(self.transpose(dim0, dim1))
+
+    def t_(self):
+        """Transposes a matrix, in place."""
+        return self._reshape_in_place(self.t())
+
+    def _reshape_in_place(self, view):
+        """Becomes what `view`, a view of it, is: the storage under it stays."""
+        look, base = view._look, self.alias(self._quiet)
+        base._wants = self._wants
+        if look is not None:
+            look.base = base
+            self.cell, self._look = None, look
+        return self
+
+
+def _in_place(name: str, function):
+    def method(self, *args, **kwargs):
+        out = function(self, *args, **kwargs)
+        return self._assign(fitting(self, read(out), name))
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = (
+        f"`{name[:-1]}`, written into the tensor. Raises RuntimeError where the result has another shape or a wider kind of dtype."
+    )
+    return method

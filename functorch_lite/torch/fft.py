@@ -1,0 +1,5 @@
+"""torch.fft: the ops of fl.fft."""
+
+# ruff: noqa: F403  # names only
+
+from ..fft import *

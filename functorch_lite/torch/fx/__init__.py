@@ -1,0 +1,4 @@
+"""torch.fx: graphs, which are fl.fx."""
+
+from ...fx import *
+from . import experimental

@@ -1,0 +1,5 @@
+"""torch.nn.modules: the classes of torch.nn."""
+
+from ....nn.module import Module
+from ....nn.modules import *
+from . import module

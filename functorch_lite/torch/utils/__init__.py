@@ -1,0 +1,5 @@
+"""torch.utils: trees."""
+
+from . import _pytree
+
+__all__ = ["_pytree"]

@@ -1,0 +1,289 @@
+"""Ambient: what records a body for `backward`. It stands directly above its body and keeps, for each value that wants a gradient,
+the op that made it; `pull` linearizes those ops and transposes them, by the rules that `grad` uses.
+
+An op is linearized when its turn comes in `pull`, at values that carry their own history where a graph of the gradients is wanted:
+so there are gradients of gradients to any order, and a forward pass that is never pulled costs no rule.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import weakref
+from collections.abc import Callable
+
+from ..core.array import Array
+from ..core.interpreter import _FACES, _RECORDERS, STATE, Interpreter, Traced, leak_error, show_line, user_line
+from ..core.op import Linear
+from ..prims import algebra
+from .linearize import Tape
+
+_NUMBERS = itertools.count()
+
+
+class Leaf:
+    """Where history begins: what belongs to a tensor that requires grad, in one body."""
+
+    __slots__ = ("number", "tensor", "hooks", "__weakref__")
+    name = "AccumulateGrad"
+    next_functions = ()
+
+    def __init__(self, tensor):
+        self.number, self.tensor, self.hooks = next(_NUMBERS), weakref.ref(tensor), None
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Node:
+    """An op that made values with history: PyTorch's `grad_fn`."""
+
+    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "line", "avals", "__weakref__")
+
+    def __init__(self, op, edges, primals, params, ans, apply, line):
+        self.number, self.op, self.edges, self.params, self.apply, self.line = next(_NUMBERS), op, edges, params, apply, line
+        self.avals = tuple([x.aval for x in ans]) if op.multi else (ans.aval,)
+        if op.kind == "linear":  # its derivative depends on shapes only: nothing is kept alive for it
+            self.primals = tuple([Linear(x.aval) if e is not None else x for x, e in zip(primals, edges)])
+            self.ans = None
+        else:
+            self.primals, self.ans = tuple(primals), ans
+        self.hooks = None  # output number -> functions of its gradient
+
+    @property
+    def name(self) -> str:
+        """PyTorch's way to call it: 'MulBackward0'."""
+        return "".join(part[:1].upper() + part[1:] for part in self.op.name.split("_")) + "Backward0"
+
+    @property
+    def next_functions(self) -> tuple:
+        """(node, output number) of each argument; (None, 0) for those without history."""
+        return tuple([(None, 0) if e is None else e for e in self.edges])
+
+    def register_hook(self, hook: Callable):
+        """Calls hook(gradients of the outputs) when this node's turn comes."""
+        raise NotImplementedError(f"{self.name}.register_hook: hooks belong to tensors here; register them on the tensor")
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Ambient(Interpreter):
+    """Records a body for `backward`: `value` is the primal, and `extra` the edge (node, output number) that made it.
+
+    Ops on values without history go to the body, and so do all while recording is stopped (`no_grad`).
+    """
+
+    __slots__ = ("leaves",)
+    ambient = True
+
+    def __init__(self, parent: Interpreter):
+        super().__init__(parent, f"the body of {parent.label}")  # born with its body: the same `no_grad` stops both
+        self.leaves = (
+            weakref.WeakKeyDictionary()
+        )  # the slot of a tensor's gradient -> Leaf (tensors compare by elements, slots by identity)
+
+    # ------------------------------------------------------------------------------------------------------- cells
+
+    def fetch(self, cell, leaf=None):
+        if leaf is None or STATE.stopped > self.born:
+            return self.parent.fetch(cell, None)
+        primal = self.parent.fetch(cell, leaf)
+        while primal.__class__ is Traced and primal.owner is self:  # x.detach().requires_grad_(): x's storage, and history begins here
+            primal = primal.value
+        found = self.leaves.get(leaf.slot)
+        if found is None:
+            found = self.leaves[leaf.slot] = Leaf(leaf)
+        return Traced(self, primal.aval, primal, (found, 0))
+
+    def keeps(self, cell) -> bool:
+        return self.parent.keeps(cell)
+
+    def store(self, cell, value) -> None:
+        """A cell of the body keeps history; what goes further down falls back to its primal, which is recorded there too."""
+        if self.parent.keeps(cell) or not (value.__class__ is Traced and value.owner is self):
+            self.parent.store(cell, value)
+        else:
+            self.parent.store(cell, value.value)
+
+    def concrete(self, x, what):
+        return x.value.concrete(what)
+
+    # --------------------------------------------------------------------------------------------------------- ops
+
+    def bind(self, op, args, params):
+        edges, primals, touched = [], [], False
+        for x in args:
+            if x.__class__ is Traced and x.owner is self:
+                primals.append(x.value)
+                edges.append(x.extra if x.aval.dtype.is_inexact else None)
+                touched = True
+            else:
+                primals.append(x)
+                edges.append(None)
+        before, line = STATE.current, STATE.line
+        STATE.current = self.parent
+        try:
+            if not touched or STATE.stopped > self.born or op.kind == "zero" or not any(e is not None for e in edges):
+                return self.parent.bind(op, tuple(primals), params)
+            if line is None:
+                STATE.line = user_line()
+            return self._record(op, args, edges, primals, params)
+        finally:
+            STATE.current, STATE.line = before, line
+
+    def _record(self, op, args, edges, primals, params):
+        apply = None
+        if op.linearize is not None:
+            ans, apply = op.linearize(tuple(primals), tuple([e is not None for e in edges]), *params)
+        elif op.jvp is None and op.vjp is None and op.push is None or op.inline:
+            if op.decompose is None:
+                op.rule("jvp")
+            STATE.current = self
+            return op.run(args, params)
+        else:
+            ans = self.parent.bind(op, tuple(primals), params)
+        node = Node(op, edges, primals, params, ans, apply, STATE.line)
+        return tuple([self.made_by(node, i, x) for i, x in enumerate(ans)]) if op.multi else self.made_by(node, 0, ans)
+
+    def made_by(self, node, i: int, x):
+        """Output number i of a node; a result that has no derivative is simply the body's."""
+        return self.trace(x.aval, x, (node, i)) if x.aval.dtype.is_inexact else x
+
+    # -------------------------------------------------------------------------------------------------------- pull
+
+    def pull(self, edges, cotangents, wanted=None, *, graph: bool = False, keep: bool = False, seen: Callable | None = None) -> dict:
+        """From cotangents of `edges` back to leaves: {edge: cotangent} of the `wanted` edges, or of every leaf that is reached.
+
+        With ``graph`` the work is recorded here, so that its results have history; otherwise nothing is kept of the nodes
+        that were passed, unless ``keep``. ``seen(edge, cotangent) -> cotangent`` runs hooks.
+        """
+        level = self if graph else self.parent
+        needed = self._reaching(edges, wanted)
+        ct: dict = {}
+        pending: dict = {}
+        heap: list = []
+
+        def give(edge, cotangent):
+            if cotangent is None or edge is None or edge[0] not in needed:
+                return
+            ct[edge] = algebra.add(ct[edge], cotangent) if edge in ct else cotangent
+            node = edge[0]
+            if node.number not in pending:
+                pending[node.number] = node
+                heapq.heappush(heap, -node.number)
+
+        found: dict = {}
+        before, line, stopped = STATE.current, STATE.line, STATE.stopped
+        STATE.line = line or user_line()
+        STATE.current = level
+        if graph:
+            STATE.stopped = min(stopped, self.born)
+        try:
+            for edge, cotangent in zip(edges, cotangents):
+                give(edge, cotangent)
+            while heap:
+                node = pending.pop(-heapq.heappop(heap))
+                outs = range(len(node.avals)) if node.__class__ is Node else (0,)
+                cts = [ct.pop((node, i), None) for i in outs]
+                for i, c in zip(outs, cts):
+                    if c is None:
+                        continue
+                    if seen is not None:
+                        c = cts[i] = seen((node, i), c)
+                    if wanted is None and node.__class__ is Leaf or wanted is not None and (node, i) in wanted:
+                        found[node, i] = c
+                if node.__class__ is Leaf:
+                    continue
+                which = [e is not None and e[0] in needed for e in node.edges]
+                if any(which):
+                    for edge, c in zip(node.edges, self._transposed(node, cts, which, level, graph)):
+                        give(edge, c)
+                if not (graph or keep) and node.op.kind != "linear":
+                    node.primals = node.ans = node.apply = None
+        finally:
+            STATE.current, STATE.line, STATE.stopped = before, line, stopped
+        return found
+
+    def _reaching(self, edges, wanted) -> set:
+        """The nodes through which something wanted is reached."""
+        ends = None if wanted is None else {e[0] for e in wanted}
+        seen, order, stack = set(), [], [e[0] for e in edges if e is not None]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            order.append(node)
+            if node.__class__ is Node:
+                stack.extend([e[0] for e in node.edges if e is not None])
+        order.sort(key=lambda n: n.number)
+        reaching: set = set()
+        for node in order:
+            if node.__class__ is Leaf if ends is None else node in ends:
+                reaching.add(node)
+            elif node.__class__ is Node and any(e is not None and e[0] in reaching for e in node.edges):
+                reaching.add(node)
+        return reaching
+
+    def _transposed(self, node, cts, which, level, graph):
+        """The cotangents of a node's arguments, where wanted: its linearization, transposed at `level`."""
+        if node.primals is None:
+            raise RuntimeError(
+                f"Trying to backward through the graph a second time: {node.name} (made at {show_line(node.line)}) has given its saved values "
+                "away. Pass retain_graph=True to the first backward or autograd.grad call"
+            )
+        op, params, primals, ans, apply = node.op, node.params, node.primals, node.ans, node.apply
+        if graph:  # with the history of the values, so that the gradient has it too
+            primals = [x if e is None or x.__class__ is Linear else Traced(self, x.aval, x, e) for x, e in zip(primals, node.edges)]
+            if ans is not None:
+                ans = tuple([self.made_by(node, i, x) for i, x in enumerate(ans)]) if op.multi else self.made_by(node, 0, ans)
+            apply = None
+        STATE.current = level
+        if op.vjp is not None and apply is None and op.linearize is None:
+            return op.vjp(list(which), tuple(cts) if op.multi else cts[0], ans, *primals, *params)
+        tape = Tape(level, node.name)
+        tangents = [tape.variable(x.aval) if w else None for x, w in zip(primals, which)]
+        if op.linearize is not None:
+            if apply is None:
+                _, apply = op.linearize(tuple(primals), tuple([e is not None for e in node.edges]), *params)
+            STATE.current = tape
+            given = [t if t is not None or e is None else algebra.zeros(x.aval) for t, e, x in zip(tangents, node.edges, primals)]
+            outs = apply(tuple(given))
+        elif op.push is not None:
+            _, outs = op.push(list(primals), tangents, *params)
+        else:
+            STATE.current = tape
+            outs = op.jvp(ans, list(primals), tangents, *params)
+        STATE.current = level
+        outs = outs if op.multi else (outs,)
+        pairs = [(t, c) for t, c in zip(outs, cts) if t is not None and c is not None]
+        given = iter(tape.pull([t for t, _ in pairs], [c for _, c in pairs], [t for t in tangents if t is not None]))
+        return [next(given) if w else None for w in which]
+
+
+def history(x) -> tuple | None:
+    """(ambient, edge) of a value that a live body recorded; None if it has no history."""
+    if x.__class__ is Traced and x.owner.ambient:
+        if not x.owner.alive:
+            raise leak_error(x)
+        return x.owner, x.extra
+    return None
+
+
+def rebased(x: Array, primal: Array) -> Array:
+    """x's history over another primal: what a tensor holds after a write that recording did not see."""
+    while primal.__class__ is Traced and primal.owner.ambient and x.__class__ is Traced and primal.owner is x.owner:
+        primal = primal.value
+    if x.__class__ is Traced and x.owner.ambient:
+        return Traced(x.owner, primal.aval, rebased(x.value, primal), x.extra, x.line)
+    return primal
+
+
+def begin_recording() -> None:
+    """Called when something first requires grad: from now on transforms of user code stand on what records."""
+    if not _FACES:
+        _FACES.append(True)
+
+
+_RECORDERS[0] = Ambient

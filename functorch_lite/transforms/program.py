@@ -1,0 +1,248 @@
+"""Program: one traced version of a function of trees, with the state it met: what `fl.jit` and `torch.compile` run.
+
+A cell that the function reads is an input, read anew at each call; what it writes to cells is a result, which is committed when the
+executable has run. So an exception anywhere leaves every cell as it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+
+import attrs
+
+from ..core import pytree
+from ..core.array import Array, asarray
+from ..core.aval import aval_of
+from ..core.cell import Cell, Number, Slot
+from ..core.face import Face, like, read
+from ..core.interpreter import STATE, Traced, body, ground, lowered
+from ..prims.control import call
+from .ambient import Node, history
+from .arguments import Outputs, Written, class_of, is_array, leaving
+from .body import Body, intern
+from .trace import Trace, stage
+
+
+class Recording(Trace):
+    """A trace whose function may write cells from outside: an overlay keeps what it writes."""
+
+    __slots__ = ("slots", "held_by")
+    writable = True
+
+    def __init__(self, parent, label: str):
+        super().__init__(parent, label)
+        self.slots: dict = {}  # slot from outside -> whether it was empty
+        self.held_by: dict = {}  # cell of what a slot holds -> the slot
+
+    def lift(self, cell, leaf):
+        if cell.__class__ is Slot:
+            held = self.parent.fetch(cell)
+            self.slots[cell] = held is None
+            if held is not None:
+                self.held_by[held.cell] = cell
+            return held
+        return super().lift(cell, leaf)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Source:
+    """Where an input of a program comes from at each call: a cell, or the cell of what a slot holds."""
+
+    cell: Cell
+    slot: Slot | None
+    leaf: Face | None  # whose gradient it carries, if recording is on
+    aval: object
+
+    def current(self) -> Cell:
+        """The cell now."""
+        return self.cell if self.slot is None else self.slot.read().cell
+
+    def value(self, recorded: bool):
+        """What the program gets, or None where it was traced for another shape."""
+        cell = self.current()
+        if cell.__class__ is Number:
+            return cell.held
+        value = cell.read(self.leaf if recorded else None)
+        return value if value.aval is self.aval else None
+
+
+@attrs.frozen(eq=False)
+class Write:
+    """Something that the function wrote: to a cell or slot, or (``argument``) to what it was given."""
+
+    target: Source | Slot | int
+    output: int | None  # which result of the program it is; None: `held`
+    held: object = None
+    face: type[Face] | None = None  # the class of what a slot gets
+
+    def commit(self, outs, given) -> None:
+        """Does it."""
+        value = self.held if self.output is None else outs[self.output]
+        if self.target.__class__ is int:
+            given[self.target].replace(value)
+        elif self.target.__class__ is Source:
+            self.target.current().write(value)
+        else:
+            self.target.write(value if self.output is None else self.face.made(value))
+
+
+@attrs.frozen(eq=False, repr=False)
+class Program:
+    """One traced version of a function: its body, where its inputs come from, and what becomes of its results."""
+
+    label: str
+    body: Body
+    captures: list  # its first inputs: values it closed over, None where a Source gives them
+    sources: dict[int, Source]
+    outputs: Outputs
+    constants: dict  # outputs that are no arrays: position -> value
+    quiet: frozenset  # results through which no gradient flows
+    writes: list[Write]
+    slots: dict  # slot -> whether it was empty
+    recorded: bool  # whether gradients may flow through it from outside
+    guards: object = None  # what else it depends on (nn/guards.py)
+
+    def __repr__(self) -> str:
+        state = f", {len(self.sources)} cells read, {len(self.writes)} written" if self.sources or self.writes else ""
+        return f"<program {self.label}: {len(self.body.graph.nodes)} nodes{state}>"
+
+    def operands(self) -> list | None:
+        """Its first inputs now; None if the state is not what it was traced for."""
+        for slot, empty in self.slots.items():
+            if (slot.read() is None) is not empty:
+                return None
+        first = list(self.captures)
+        for i, source in self.sources.items():
+            if source.leaf is not None and not source.leaf.requires_grad:
+                return None
+            value = first[i] = source.value(self.recorded)
+            if value is None:
+                return None
+        return first
+
+    def run(self, operands, given, name: str, donate: tuple[int, ...], checked: bool):
+        """Runs it, commits what it wrote, and gives the function's output."""
+        here = STATE.current
+        if not self.recorded:
+            operands = [lowered(x, body(here)) if x.__class__ is Traced else x for x in operands]
+        outs = call(operands, self.body, name, donate, checked)
+        outs = [lowered(x, body(here)) if i in self.quiet else x for i, x in enumerate(outs)] if self.quiet else outs
+        for write in self.writes:
+            write.commit(outs, given)
+        return self.result(outs)
+
+    def result(self, outs):
+        """The function's output, of the program's results."""
+        outs = list(outs[: len(self.outputs.classes) - len(self.constants)])
+        for i, value in sorted(self.constants.items()):
+            outs.insert(i, value)
+        return self.outputs.unflatten(outs)
+
+    def spare(self) -> list[int]:
+        """Which inputs are state that is replaced when it has run, and that nothing else holds now: their buffers may be taken."""
+        if self.recorded:
+            return []
+        replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
+        return [i for i, s in self.sources.items() if s.cell.__class__ is Cell and s.current() in replaced and _alone(s.current())]
+
+
+def _alone(cell: Cell) -> bool:
+    """Whether a cell's buffer is reachable through the cell only."""
+    return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= _ALONE[0] and sys.getrefcount(cell.held._buffer) <= _ALONE[1]
+
+
+def _counts() -> tuple[int, int]:
+    """The reference counts of what only a cell holds, as this Python counts them."""
+    cell = Cell(asarray(0.0))
+    return sys.getrefcount(cell.held), sys.getrefcount(cell.held._buffer)
+
+
+_ALONE = (2, 2)
+
+
+def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) -> Program:
+    """The program of f on these leaves: those that `dynamic` numbers are inputs; `arguments(filled leaves)` are (args, kwargs)."""
+    trace = Recording(ground(), label)
+    kept: dict = {}
+
+    def flat(*xs):
+        filled = list(given)
+        for i, x in zip(dynamic, xs):
+            filled[i] = like(given[i], x)
+        written = Written(given, filled)
+        args, kwargs = arguments(spec.unflatten(filled))
+        with watch or nullcontext():
+            out = f(*args, **kwargs)
+        leaves, out_spec = pytree.flatten(out)
+        constants = {i: x for i, x in enumerate(leaves) if not is_array(x)}
+        arrays = [x for x in leaves if is_array(x)]
+        outs, quiet = [], set()
+
+        def result(x) -> int:
+            value = read(x)
+            if not _flows(value):
+                quiet.add(len(outs))
+            outs.append(leaving(value))
+            return len(outs) - 1
+
+        for x in arrays:
+            result(x)
+        writes = [Write(i, _append(outs, quiet, v)) for i, v in written.found()]
+        for cell, value in trace.overlay.items():
+            if cell.__class__ is not Slot:
+                writes.append(Write(cell, _append(outs, quiet, lowered(value, trace))))
+            elif value is not None and value.home is trace:
+                writes.append(Write(cell, result(value), face=type(value)))
+            else:
+                writes.append(Write(cell, None, held=value))
+        recorded = len(quiet) < len(outs)
+        kept.update(outputs=Outputs(out_spec, [class_of(x) for x in leaves]), constants=constants, quiet=frozenset(quiet), writes=writes, recorded=recorded)
+        return outs
+
+    graph, captures, out_avals = stage(flat, tuple([aval_of(given[i]) for i in dynamic]), label, names, trace)
+    return _assembled(trace, graph, captures, out_avals, [aval_of(given[i]) for i in dynamic], label, kept)
+
+
+def _append(outs: list, quiet: set, value) -> int:
+    quiet.add(len(outs))
+    outs.append(value)
+    return len(outs) - 1
+
+
+def _assembled(trace, graph, captures, out_avals, ins, label, kept) -> Program:
+    held = [n for n in graph.nodes if n.op == "get_attr"]
+    for n in held:
+        n.op = "placeholder"
+    graph.nodes = [*held, *[n for n in graph.nodes if n not in set(held)]] if held else graph.nodes
+    sources = {
+        i: Source(cell, trace.held_by.get(cell), leaf if leaf is not None and leaf.requires_grad else None, aval_of(captures[i]))
+        for i, (cell, leaf) in trace.sources.items()
+    }
+    by_cell = {s.cell: s for s in sources.values()}
+    kept["writes"] = [
+        attrs.evolve(w, target=by_cell.get(w.target) or Source(w.target, trace.held_by.get(w.target), None, None))
+        if isinstance(w.target, Cell) and w.target.__class__ is not Slot
+        else w
+        for w in kept["writes"]
+    ]
+    made = intern(graph, (*[aval_of(x) for x in captures], *ins), out_avals, label)
+    values = [None if i in sources else x for i, x in enumerate(captures)]
+    return Program(label, made, values, sources, slots=trace.slots, **kept)
+
+
+def _flows(value) -> bool:
+    """Whether a gradient may flow into a result from outside: it has history, and `backward` has not given that away."""
+    found = history(value)
+    if found is None:
+        return False
+    seen, stack = set(), [found[1][0]]
+    while stack:
+        node = stack.pop()
+        if node in seen or node.__class__ is not Node:
+            continue
+        seen.add(node)
+        if node.primals is None:
+            return False
+        stack.extend([e[0] for e in node.edges if e is not None])
+    return True
