@@ -83,7 +83,7 @@ class Compiled:
         self._programs.setdefault(key, []).insert(0, program)
 
     def _run(self, program: Program, first, inputs, given):
-        donate = tuple(program.spare())
+        donate = program.spare(held=1)  # by `first`
         return program.run([*first, *inputs], given, self._name, donate, False)
 
     def _read(self, given, spec):

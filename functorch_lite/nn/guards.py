@@ -33,6 +33,7 @@ _FOREIGN = (
     *(sysconfig.get_path(p) + os.sep for p in ("stdlib", "platstdlib")),
     *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "numpy", "optree", "attr")),
 )
+_JAX = os.path.dirname(sys.modules["jax"].__file__) + os.sep
 _PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib")})
 _MISSING = object()
 _MANY = 1000  # elements of a container that are compared
@@ -274,6 +275,8 @@ class Watch:
             if what is not None and not frame.f_code.co_filename.startswith(_FOREIGN[0]):
                 user = frame
                 while user is not None and not is_user(user.f_code.co_filename):
+                    if user.f_code.co_filename.startswith(_JAX):  # jax looks at the clock when it compiles an op
+                        return
                     user = user.f_back
                 if user is not None:
                     self.effect = SideEffect(what, f"{user.f_code.co_filename}:{user.f_lineno}")

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.array import Array
 from ..core.interpreter import STATE, body
 from ..refs.join import stack
+from ..transforms.trace import Trace
 from .module import Module
 from .tensor import Tensor
 
@@ -161,5 +162,12 @@ def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     if len(wanted) > 1:
         raise RuntimeError(f"stack_module_state: Expected {name} from each model to have the same .requires_grad")
     out = stack(tensors)
-    at_top = body(STATE.current).parent is None
-    return out.detach().requires_grad_(wanted.pop()) if at_top else out
+    return out if _inside_a_transform() else out.detach().requires_grad_(wanted.pop())
+
+
+def _inside_a_transform() -> bool:
+    """Whether there is more than programs (`jit`, `torch.compile`) around this body: those give what eager gives."""
+    here = body(STATE.current)
+    while here.parent is not None and isinstance(here, Trace):
+        here = body(here.parent)
+    return here.parent is not None

@@ -90,6 +90,9 @@ class Optimizer:
     def _name(self) -> str:
         return type(self).__name__
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_numbers": {}}  # they read the groups of this one
+
     def __repr__(self) -> str:
         parts = []
         for i, group in enumerate(self.param_groups):

@@ -28,6 +28,7 @@ from ..core.dtype import (
     uint64,
 )
 from ..core.dtype import bool_ as bool
+from ..nn.compile import compile
 from ..nn.create import (
     arange,
     as_tensor,

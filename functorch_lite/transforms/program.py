@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import attrs
 
 from ..core import pytree
-from ..core.array import Array, asarray
+from ..core.array import Array
 from ..core.aval import aval_of
 from ..core.cell import Cell, Number, Slot
 from ..core.face import Face, like, read
@@ -139,26 +139,21 @@ class Program:
             outs.insert(i, value)
         return self.outputs.unflatten(outs)
 
-    def spare(self) -> list[int]:
-        """Which inputs are state that is replaced when it has run, and that nothing else holds now: their buffers may be taken."""
+    def spare(self, held: int = 0) -> tuple[int, ...]:
+        """Which inputs are state that is replaced when it has run, and that nothing else holds now: their buffers may be taken.
+
+        ``held`` says how many references to each the caller has itself.
+        """
         if self.recorded:
-            return []
+            return ()
         replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
-        return [i for i, s in self.sources.items() if s.cell.__class__ is Cell and s.current() in replaced and _alone(s.current())]
+        inputs = ((i, s.current()) for i, s in self.sources.items() if s.cell.__class__ is Cell)
+        return tuple([i for i, cell in inputs if cell in replaced and _alone(cell, held)])
 
 
-def _alone(cell: Cell) -> bool:
-    """Whether a cell's buffer is reachable through the cell only."""
-    return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= _ALONE[0] and sys.getrefcount(cell.held._buffer) <= _ALONE[1]
-
-
-def _counts() -> tuple[int, int]:
-    """The reference counts of what only a cell holds, as this Python counts them."""
-    cell = Cell(asarray(0.0))
-    return sys.getrefcount(cell.held), sys.getrefcount(cell.held._buffer)
-
-
-_ALONE = (2, 2)
+def _alone(cell: Cell, held: int) -> bool:
+    """Whether a cell's buffer is reachable through the cell only: through its Array, and that through the cell (and by getrefcount)."""
+    return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= 2 + held and sys.getrefcount(cell.held._buffer) <= 2
 
 
 def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) -> Program:

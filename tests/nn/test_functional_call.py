@@ -217,6 +217,9 @@ def test_stacked_state_is_a_leaf_of_its_own_at_the_top_and_a_function_inside_tra
         return nn.stack_module_state(with_it)[0]["weight"].sum()
 
     assert fl.grad(total)(create.ones(1, 2)).tolist() == [[2.0, 2.0]]
+    inside = []
+    fl.jit(lambda x: inside.append(nn.stack_module_state(models)[0]["weight"].is_leaf) or x)(fl.ones(1))
+    assert inside == [True]
 
 
 @pytest.mark.parametrize(
