@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .array import Array, asarray
+from functools import wraps
+
+from .array import Array, Operable, asarray
 
 
 class Face:
@@ -73,3 +75,26 @@ def like(leaf, value):
 def made_like(leaf, value):
     """A result for `leaf`: a fresh Face where it is one and the result is not."""
     return leaf.made(value) if isinstance(leaf, Face) and isinstance(value, Array) else value
+
+
+def operand(x):
+    """The first argument of a function that is no op itself: an Array or Face as it is, anything else as an Array."""
+    return x if isinstance(x, Operable) else asarray(x)
+
+
+def faced(function):
+    """A function of Arrays that is no op itself, for Faces too: it is given their values, and its results are made Faces."""
+
+    def value(x):
+        if isinstance(x, Face):
+            return x.read()
+        return tuple(map(value, x)) if x.__class__ is tuple or x.__class__ is list else x
+
+    @wraps(function)
+    def either(*args, **kwargs):
+        face = next((x for x in (*args, *kwargs.values()) if isinstance(x, Face)), None)
+        if face is None:
+            return function(*args, **kwargs)
+        return face.wrap(function(*map(value, args), **{k: value(x) for k, x in kwargs.items()}))
+
+    return either

@@ -195,4 +195,3 @@ def compile(model=None, *, fullgraph: bool = False, dynamic=None, backend="xla",
         return CompiledModule(model, fullgraph)
     callable_or_raise("compile", model)
     return Compiled(model, fullgraph)
-

@@ -27,14 +27,9 @@ from .module import Module
 from .paths import paths_of
 from .tensor import Tensor
 
-_FOREIGN = (
-    _HOME,
-    "<",
-    *(sysconfig.get_path(p) + os.sep for p in ("stdlib", "platstdlib")),
-    *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "numpy", "optree", "attr")),
-)
-_JAX = os.path.dirname(sys.modules["jax"].__file__) + os.sep
+_PYTHON = tuple({sysconfig.get_path(p) + os.sep for p in ("stdlib", "platstdlib")})
 _PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib")})
+_LIBRARY = (_HOME, "<functorch_lite", *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "jaxlib", "numpy", "optree", "attr")))
 _MISSING = object()
 _MANY = 1000  # elements of a container that are compared
 
@@ -272,14 +267,11 @@ class Watch:
                 self._library(frame, code)
         elif event == "c_call":
             what = _effect_of(argument)
-            if what is not None and not frame.f_code.co_filename.startswith(_FOREIGN[0]):
-                user = frame
-                while user is not None and not is_user(user.f_code.co_filename):
-                    if user.f_code.co_filename.startswith(_JAX):  # jax looks at the clock when it compiles an op
-                        return
-                    user = user.f_back
-                if user is not None:
-                    self.effect = SideEffect(what, f"{user.f_code.co_filename}:{user.f_lineno}")
+            if what is not None:
+                while frame is not None and kind_of(frame.f_code.co_filename) == "python":  # print by way of logging, say
+                    frame = frame.f_back
+                if frame is not None and is_user(frame.f_code.co_filename):
+                    self.effect = SideEffect(what, f"{frame.f_code.co_filename}:{frame.f_lineno}")
                     raise self.effect
 
     def _library(self, frame, code) -> None:
@@ -404,14 +396,23 @@ def _is_foreign(holder) -> bool:
     return not is_user(getattr(module, "__file__", None) or "<builtin>")
 
 
-def is_user(filename: str) -> bool:
-    """Whether code in this file is the user's: not this library's, Python's or that of the packages underneath."""
-    known = _USER.get(filename)
+def kind_of(filename: str) -> str:
+    """Whose code is in this file: 'user', 'python' (its standard library), or 'library' (this one and those underneath)."""
+    known = _KINDS.get(filename)
     if known is None:
-        inside = filename.startswith(_FOREIGN[2:]) and not filename.startswith(_PACKAGES)
-        inside = inside or filename.startswith((_HOME, *_FOREIGN[-4:])) or filename.startswith("<") and not filename.startswith(("<stdin>", "<ipython", "<string>"))
-        known = _USER[filename] = not inside
+        if filename.startswith(_LIBRARY):
+            known = "library"
+        elif filename.startswith(("<frozen", "<__array_function__", "<attrs")):
+            known = "python"
+        else:
+            known = "python" if filename.startswith(_PYTHON) and not filename.startswith(_PACKAGES) else "user"
+        _KINDS[filename] = known
     return known
 
 
-_USER: dict[str, bool] = {}
+def is_user(filename: str) -> bool:
+    """Whether code in this file is the user's."""
+    return kind_of(filename) == "user"
+
+
+_KINDS: dict[str, str] = {}

@@ -23,7 +23,6 @@ from . import layout
 from .inplace import InPlace, written
 from .views import View
 
-
 CHANGES = [0]  # how often something that programs depend on has changed: an attribute of a module, or whether a tensor requires grad
 
 

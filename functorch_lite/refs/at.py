@@ -166,7 +166,7 @@ Operable.at = property(At, doc=At.__doc__)
 
 
 def _updated(x, key, value, how: str):
-    if not isinstance(value, Array) and value.__class__ not in NUMBERS:
+    if not isinstance(value, Operable) and value.__class__ not in NUMBERS:
         value = _listed(value, x.dtype)
     found = items(x, key)
     masks = [k for k in found if k.__class__ is Mask]

@@ -47,9 +47,7 @@ def _attention_reference(query, key, value, attn_mask=None, dropout_p=0.0, is_ca
         return (np.nan_to_num(softmax(scores, -1)) @ value).astype(query.dtype)
 
 
-@composite(
-    namespace=_F, reference=_attention_reference, traits={"key": "dropout_key", "drawing": lambda dropout_p, *rest: dropout_p > 0}
-)
+@composite(namespace=_F, reference=_attention_reference, traits={"key": "dropout_key", "drawing": lambda dropout_p, *rest: dropout_p > 0})
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

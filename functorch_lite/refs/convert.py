@@ -26,7 +26,7 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
     ([1, -2], [False, True])
     """
     for x in args:
-        if isinstance(x, Array):
+        if isinstance(x, Operable):
             dtype, device = x.dtype, x.device if x.__class__ is Array else device
         elif is_device(x):
             device = x

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.array import Array, as_device, asarray, device_name
 from ..core.dtype import INTEGER, NUMBERS, DType, as_dtype, complex64, float32, float64, int64
+from ..core.face import faced
 from ..core.op import Shape, Tensor, composite
 from ..prims import algebra, compare, create, elementwise
 from .arguments import require, shown
@@ -70,6 +71,7 @@ def _constant(name: str, number, doc: str):
             raise TypeError(f"{name}: the size is missing; write {name}(()) for a 0-dim Array")
         return placed(_full(_sizes(name, size), number, as_dtype(dtype or float32)), device)
 
+    @faced
     def like(input, *, dtype=None, device=None):
         x = array_of(asarray(input))
         return placed(_full(x.shape, number, as_dtype(dtype or x.dtype)), _device_of(x, device))
@@ -98,6 +100,7 @@ ones, ones_like = _constant("ones", 1, "Ones")
 empty, empty_like = _constant("empty", 0, "Zeros (an Array is never uninitialized)")
 
 
+@faced
 def full_like(input: Tensor, fill_value: Tensor, *, dtype=None, device=None) -> Array:
     """An array of the shape and dtype of input filled with one value.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.array import Array
+from ..core.array import Operable
 from ..core.dtype import NUMBERS
 from ..core.op import Shape, Tensor, Tensors, composite
 from ..prims import algebra, compare, elementwise
@@ -29,7 +29,7 @@ def _from_front(start, n: int):
 
 def _scalars(starts):
     """Starts that came in one array."""
-    return unbind(starts) if isinstance(starts, Array) else starts
+    return unbind(starts) if isinstance(starts, Operable) else starts
 
 
 def _block(x, starts, sizes):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.array import Array
+from ..core.array import Array, Operable
 from ..core.dtype import int64
 from ..core.op import Dims, Tensor, composite
 from ..prims import bits, compare, create, elementwise, index, order, reduce, shape
@@ -106,7 +106,7 @@ min_dim = _picked("min", reduce.argmin, np.min)
 
 def _three_forms(name, whole, picked, pairwise, which):
     def f(input, dim=None, keepdim=False, *, other=None):
-        other = dim if isinstance(dim, Array) else other
+        other = dim if isinstance(dim, Operable) else other
         if other is not None:
             return pairwise(input, other)
         return whole(input) if dim is None else picked(input, dim, keepdim)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.array import Array, Operable, asarray
 from ..core.dtype import BOOL, INTEGER, uint8
+from ..core.face import Face, operand
 from ..core.interpreter import Traced
 from ..core.op import Shape, Tensor, composite
 from ..errors import ConcretizationError
@@ -106,6 +107,8 @@ def items(x, key) -> list:
 
 
 def _item(k):
+    if isinstance(k, Face):
+        k = k.read()
     if isinstance(k, (bool, np.bool_)):
         return Mask(asarray(bool(k)))
     if isinstance(k, slice):
@@ -213,6 +216,8 @@ def _bound(b):
     """A bound of a slice: None, an int, or a traced integer scalar."""
     if b is None or b.__class__ is int:
         return b
+    if isinstance(b, Face):
+        b = b.read()
     if b.__class__ is Traced:
         try:
             return operator.index(b.concrete("a bound of a slice"))
@@ -242,7 +247,7 @@ def select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> fl.select(fl.asarray([[1, 2], [3, 4]]), 1, 0).tolist()
     [1, 3]
     """
-    x = asarray(input)
+    x = operand(input)
     require(x.ndim > 0, "select", "cannot be applied to a 0-dim array", IndexError)
     return x[(slice(None),) * canonical_dim("select", dim, x.ndim) + (index,)]
 
@@ -256,7 +261,7 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     >>> fl.asarray([1, 2, 3]).narrow(0, 1, 2).tolist()
     [2, 3]
     """
-    x = asarray(input)
+    x = operand(input)
     require(x.ndim > 0, "narrow", "cannot be applied to a 0-dim array")
     d = canonical_dim("narrow", dim, x.ndim)
     n = x.shape[d]

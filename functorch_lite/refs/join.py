@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..core.array import Array, Operable, asarray
+from ..core.face import faced, operand
 from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import shape as prims
 from .arguments import require, shown
@@ -174,7 +175,7 @@ def tensor_split(input: Tensor, indices_or_sections: Dims, dim: int = 0) -> tupl
 
 def _split_along(name: str, dim_of, least: int, where: str, example: str):
     def f(input, indices_or_sections):
-        x = asarray(input)
+        x = operand(input)
         require(x.ndim >= least, name, f"expected an array of at least {least} dimension(s), got {x.aval}")
         d = dim_of(x.ndim)
         if isinstance(indices_or_sections, int) and indices_or_sections > 0:
@@ -286,6 +287,7 @@ def _repeat_each(input: Tensor, repeats: int, dim: int) -> Tensor:
     return prims.reshape(wide, (*x.shape[:d], x.shape[d] * repeats, *x.shape[d + 1 :]))
 
 
+@faced
 def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element along dim repeated `repeats` times (an int, or an int for each); without dim the flattened input.
 

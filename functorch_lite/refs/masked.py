@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.array import asarray
 from ..core.dtype import BOOL, INTEGER, bool_, float64, int64
+from ..core.face import faced
 from ..core.op import Tensor, composite
 from ..errors import ConcretizationError
 from ..prims import algebra, compare, create, elementwise, index, order, scatters
@@ -13,7 +14,7 @@ from ..prims import shape as prims
 from .arguments import require, shown
 from .families import alias
 from .gathers import rows_at
-from .promotion import array_of, broadcast_shapes, cast, expand_to, to_dtype
+from .promotion import array_of, broadcast_shapes, canonical_dim, cast, expand_to, to_dtype
 from .shape import reshaped
 
 
@@ -86,6 +87,7 @@ def nonzero_static(input: Tensor, size: int, fill_value: int = -1) -> Tensor:
     return prims.concatenate(columns, 1)
 
 
+@faced
 def nonzero(input: Tensor, *, as_tuple: bool = False, size: int | None = None, fill_value: int = -1):
     """The indices of the elements that are not zero: int64 of shape (count, dimensions), or with as_tuple one Array a dimension.
 
@@ -114,6 +116,7 @@ def argwhere(input: Tensor, *, size: int | None = None, fill_value: int = -1) ->
     return nonzero(input, size=size, fill_value=fill_value)
 
 
+@faced
 def flatnonzero(input: Tensor, *, size: int | None = None, fill_value: int = -1) -> Tensor:
     """The positions in the flat input of the elements that are not zero.
 
@@ -153,6 +156,7 @@ def _masked_select_static(input: Tensor, mask: Tensor, size: int, fill_value: Te
     return compare.select(missing, cast(fill_value, x.dtype, (size,)), found)
 
 
+@faced
 def masked_select(input: Tensor, mask: Tensor, *, size: int | None = None, fill_value: Tensor = 0) -> Tensor:
     """The elements of input where the bool mask holds (both broadcast), in one dimension.
 
@@ -220,6 +224,7 @@ def _bincount_static(input: Tensor, weights: Tensor | None = None, *, length: in
     return scatters.scatter_add(create.full((length,), 0, w.dtype), w, [inside], *rows_at(0, "drop"), False)
 
 
+@faced
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *, length: int | None = None) -> Tensor:
     """How often each of 0, 1, 2 ... occurs in a 1-dim input of integers (int64), or the sum of their weights.
 
@@ -240,6 +245,27 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *
     return _bincount_static(x, weights, length=length)
 
 
-alias(nonzero=nonzero, argwhere=argwhere, masked_select=masked_select, bincount=bincount)
+@faced
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+    """The elements that differ (or, along dim, the rows that differ), sorted; with them, if asked for, where each element of input went
+    (int64, of its shape; along dim, of that size) and how often each occurs: a tuple then.
 
-__all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static".split()
+    How many there are depends on data, so it needs an Array with data.
+
+    >>> import functorch_lite as fl
+    >>> fl.unique(fl.asarray([3, 1, 3])).tolist(), [x.tolist() for x in fl.unique(fl.asarray([3, 1, 3]), return_counts=True)]
+    ([1, 3], [[1, 3], [1, 2]])
+    """
+    x = asarray(input)
+    if dim is not None:
+        dim = canonical_dim("unique", dim, x.ndim)
+    data = _data("unique", x, "sort it, and compare neighbours, to keep the size")
+    found, inverse, counts = np.unique(data, return_inverse=True, return_counts=True, axis=dim)
+    inverse = inverse.reshape(data.shape if dim is None else (data.shape[dim],)).astype(np.int64)
+    more = [asarray(y) for y, wanted in ((inverse, return_inverse), (counts.astype(np.int64), return_counts)) if wanted]
+    return (asarray(found), *more) if more else asarray(found)
+
+
+alias(nonzero=nonzero, argwhere=argwhere, masked_select=masked_select, bincount=bincount, unique=unique)
+
+__all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static unique".split()

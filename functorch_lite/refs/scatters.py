@@ -7,6 +7,7 @@ import numpy as np
 from ..core.array import asarray
 from ..core.aval import aval_of
 from ..core.dtype import BOOL, NUMBERS, bool_
+from ..core.face import faced
 from ..core.op import Tensor, composite
 from ..prims import algebra, compare, create, elementwise, index, scatters
 from ..prims.places import along
@@ -288,6 +289,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return reshaped(how(reshaped(x, (x.aval.size,)), s, [i], *rows_at(0, "wrap"), False), x.shape)
 
 
+@faced
 def index_put(input: Tensor, indices: tuple, values: Tensor, accumulate: bool = False) -> Tensor:
     """Input with values at ``input[indices]``: ``input.at[indices].set(values)``, or ``.add`` with accumulate.
 
@@ -299,6 +301,7 @@ def index_put(input: Tensor, indices: tuple, values: Tensor, accumulate: bool = 
     return spot.add(values) if accumulate else spot.set(values)
 
 
+@faced
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Input with src at one index along dim: what `select` reads.
 
@@ -310,6 +313,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return x.at[(slice(None),) * canonical_dim("select_scatter", dim, x.ndim) + (index,)].set(src)
 
 
+@faced
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Input with src in a slice along dim.
 

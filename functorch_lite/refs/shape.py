@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from ..core.array import Operable, asarray
+from ..core.array import Operable
 from ..core.dtype import DType
+from ..core.face import operand
 from ..core.op import Dims, Shape, Tensor, composite
 from ..prims import convert, parts
 from ..prims import shape as prims
@@ -193,7 +194,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def _at_least(n: int, place):
     def one(x):
-        x = asarray(x)
+        x = operand(x)
         return x if x.ndim >= n else reshape(x, place(x.shape))
 
     def f(*tensors):

@@ -192,7 +192,13 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
             else:
                 writes.append(Write(cell, None, held=value))
         recorded = len(quiet) < len(outs)
-        kept.update(outputs=Outputs(out_spec, [class_of(x) for x in leaves]), constants=constants, quiet=frozenset(quiet), writes=writes, recorded=recorded)
+        kept.update(
+            outputs=Outputs(out_spec, [class_of(x) for x in leaves]),
+            constants=constants,
+            quiet=frozenset(quiet),
+            writes=writes,
+            recorded=recorded,
+        )
         return outs
 
     graph, captures, out_avals = stage(flat, tuple([aval_of(given[i]) for i in dynamic]), label, names, trace)

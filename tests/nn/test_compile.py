@@ -72,7 +72,11 @@ def both(**options):
 
 
 def one_program(run):
-    assert len(run.step.programs) == 1 and not run.step.breaks and not run.step.recompiles, (run.step.programs, run.step.breaks, run.step.recompiles)
+    assert len(run.step.programs) == 1 and not run.step.breaks and not run.step.recompiles, (
+        run.step.programs,
+        run.step.breaks,
+        run.step.recompiles,
+    )
 
 
 @pytest.mark.parametrize(

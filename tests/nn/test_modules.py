@@ -221,6 +221,16 @@ def test_batch_norm_refuses_what_it_cannot_normalize():
         nn.BatchNorm1d(2)(create.ones(1, 2))
     with pytest.raises(ValueError, match="BatchNorm2d: expected 4D input"):
         nn.BatchNorm2d(2)(create.ones(1, 2))
+    with pytest.raises(ValueError, match="eps must be positive"):
+        nn.BatchNorm1d(2, eps=0.0)(create.ones(3, 2))
+
+
+def test_batch_norm_of_an_empty_batch_learns_nothing():
+    layer, x = nn.BatchNorm1d(2), create.ones(0, 2, 3, requires_grad=True)
+    out = layer(x)
+    assert out.shape == (0, 2, 3) and layer.running_var.tolist() == [1.0, 1.0] and layer.num_batches_tracked.item() == 1
+    out.sum().backward()
+    assert x.grad.shape == (0, 2, 3) and layer.weight.grad.tolist() == [0.0, 0.0]
 
 
 def test_batch_norm_in_training_under_vmap_names_the_buffer_and_changes_nothing():
@@ -263,6 +273,7 @@ def test_transposed_convolution_takes_an_output_size():
         (lambda: nn.MaxPool2d(), TypeError, "MaxPool2d.*kernel_size"),
         (lambda: nn.ReLU(False, True), TypeError, "ReLU"),
         (lambda: nn.Softmax2d()(create.ones(2)), ValueError, "3D or 4D"),
+        (lambda: nn.CircularPad1d(1)(create.ones(1, 2, 3, 4)), ValueError, "expected 2D or 3D input"),
     ],
 )
 def test_bad_settings_say_which(make, error, message):

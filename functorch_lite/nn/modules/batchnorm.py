@@ -88,19 +88,30 @@ class _BatchNorm(_ChannelNorm):
     def forward(self, input: Tensor | Array) -> Tensor | Array:
         """See the class."""
         self._check(input)
-        mean, var, weight, bias = self.running_mean, self.running_var, self.weight, self.bias
-        by_batch = self.training or mean is None
-        if not (self.training and mean is not None and self.track_running_stats):
-            return F.batch_norm(input, *((None, None) if by_batch else (mean, var)), weight, bias, by_batch, 0.0, self.eps)
+        if self.training and self.eps <= 0:
+            raise ValueError(f"{type(self).__name__}: eps must be positive in training, got {self.eps}")
+        mean, var, affine = self.running_mean, self.running_var, (self.weight, self.bias)
+        follows = self.training and mean is not None and self.track_running_stats
+        if not follows:
+            by_batch = self.training or mean is None
+            return F.batch_norm(input, *((None, None) if by_batch else (mean, var)), *affine, by_batch, 0.0, self.eps)
+        if input.numel():
+            out = self._by_batch(input, mean, var, affine)
+        else:  # no statistics, no elements
+            out = F.batch_norm(input, mean, var, *affine, False, 0.0, self.eps)
+        if self.num_batches_tracked is not None:
+            self._keep("num_batches_tracked", self.num_batches_tracked + 1)
+        return out
+
+    def _by_batch(self, input, mean, var, affine):
+        """The output, by the batch's statistics, which the running ones follow."""
         momentum = 1.0 if self.momentum is None else self.momentum
-        out, new_mean, new_var = F.batch_norm_stats(input, mean, var, weight, bias, True, momentum, self.eps)
+        out, new_mean, new_var = F.batch_norm_stats(input, mean, var, *affine, True, momentum, self.eps)
         if self.momentum is None:  # the mean over all batches: momentum 1 gave this one's own statistics
             n = (self.num_batches_tracked + 1).to(mean.dtype)
             new_mean, new_var = mean + (new_mean - mean) / n, var + (new_var - var) / n
         self._keep("running_mean", new_mean)
         self._keep("running_var", new_var)
-        if self.num_batches_tracked is not None:
-            self._keep("num_batches_tracked", self.num_batches_tracked + 1)
         return out
 
 

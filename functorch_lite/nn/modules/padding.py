@@ -26,6 +26,8 @@ class _Pad(Layer):
 
     def forward(self, input: Tensor | Array) -> Tensor | Array:
         """See the class."""
+        if self._mode != "constant" and input.ndim not in (self._n + 1, self._n + 2):
+            raise ValueError(f"{type(self).__name__}: expected {self._n + 1}D or {self._n + 2}D input (got {input.ndim}D input)")
         return F.pad(input, self.padding, self._mode, self.value)
 
     def extra_repr(self) -> str:

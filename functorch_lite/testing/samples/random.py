@@ -194,6 +194,12 @@ row(
     dtypes=(uint32,),
     reference=lambda key, num: _fold(np.repeat(key[..., None, :], num, -2), np.broadcast_to(np.arange(num), (*key.shape[:-1], num))),
 )
+row(
+    random.advance,
+    lambda rng, dtype: [Sample(_keys(rng)), Sample(_keys(rng, (2,)))],
+    dtypes=(uint32,),
+    reference=lambda key: tuple(_fold(key, np.broadcast_to(i, key.shape[:-1])) for i in range(2)),
+)
 row(random.fold_in, broadcast_foldings, dtypes=INTS, reference=_fold_broadcast)
 row(
     random.random_bits,
