@@ -46,4 +46,6 @@ from .transforms.vmap import vmap
 
 from . import debug, decomp, errors, fft, fx, linalg, nn, optim, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
+from .nn.explain import explain  # isort: skip
+
 tensor = asarray

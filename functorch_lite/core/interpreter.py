@@ -109,12 +109,19 @@ _OURS: dict[str, bool] = {}  # file name -> belongs to this library
 
 
 def show_line(line) -> str:
-    """'file.py:12' for what `user_line` returned."""
+    """'file.py:12' for what `user_line` returned; 'In[3]:12' in a notebook."""
     if line is None:
         return "an unknown line"
     code, instruction = line
     number = next((n for start, stop, n in code.co_lines() if start <= instruction < stop and n), code.co_firstlineno)
-    return f"{code.co_filename}:{number}"
+    return f"{_place(code.co_filename)}:{number}"
+
+
+def _place(filename: str) -> str:
+    """The path of a file; of a notebook's cell, whose file is a temporary one, the name that IPython shows."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cell = shell and shell.compile.format_code_name(filename)
+    return cell[1] if cell else filename
 
 
 class Interpreter:
@@ -159,6 +166,10 @@ class Interpreter:
         if cell.home is self or self.parent is None:
             return cell.held
         return self.parent.fetch(cell, leaf)
+
+    def glance(self, cell):
+        """What a cell holds, to look at its shape or history only: no program depends on it yet."""
+        return cell.held if cell.home is self or self.parent is None else self.parent.glance(cell)
 
     def keeps(self, cell) -> bool:
         """Whether a write to the cell in this body stays in this body."""

@@ -8,10 +8,11 @@ from ..core.dtype import DType
 from .calls import show_target
 from .graph import Graph
 from .node import Node, show_aval
+from .printing import readable
 
 _FILL = {"placeholder": "#d8e9f7", "get_attr": "#e8e2f4", "call_function": "#f6f6f2", "output": "#dcefdc"}
 _CHAR, _LINE, _PAD, _GAP_X, _GAP_Y = 6.7, 14, 8, 16, 34  # sizes in pixels
-_MANY = 400  # nodes; a notebook does not draw more
+_FEW, _MANY = 40, 400  # nodes; a notebook shows small graphs at once, and draws none that is larger than the second
 
 
 def draw(graph: Graph) -> str:
@@ -126,9 +127,19 @@ def _box(lines: list[str], center, size, fill: str, tip: str | None) -> str:
     return "".join([*parts, "</g>"])
 
 
-def html(gm) -> str:
-    """How a notebook shows a GraphModule: its program as text, and its graph to unfold."""
-    count = len(gm.graph.nodes)
-    text = _html.escape(gm.print_readable(print_output=False))
-    picture = draw(gm.graph) if count <= _MANY else f"<p>{count} nodes: too many to draw here; .draw() gives the picture.</p>"
-    return f'<pre>{text}</pre><details><summary>graph ({count} nodes)</summary><div style="overflow:auto">{picture}</div></details>'
+def html(graph: Graph, class_name: str) -> str:
+    """How a notebook shows a program: its text, and beside it the drawn graph, to unfold where it is large.
+
+    >>> import functorch_lite as fl
+    >>> page = html(fl.fx.symbolic_trace(lambda x: fl.sin(x)).graph, "Sine")
+    >>> "class Sine:" in page, "<svg" in page
+    (True, True)
+    """
+    count = len(graph.nodes)
+    text = _html.escape(readable(graph, class_name))
+    picture = draw(graph) if count <= _MANY else f"<p>{count} nodes: too many to draw here; fl.fx.display.draw gives the picture.</p>"
+    return (
+        f'<div style="display:flex;flex-wrap:wrap;gap:2em;align-items:flex-start"><pre>{text}</pre>'
+        f'<details{" open" if count <= _FEW else ""}><summary>graph ({count} nodes)</summary>'
+        f'<div style="overflow:auto">{picture}</div></details></div>'
+    )

@@ -321,6 +321,11 @@ class Graph:
     def __str__(self) -> str:
         return "\n    ".join(["graph():", *(n.format_node() for n in self.nodes)])
 
+    def _repr_html_(self) -> str:
+        from .display import html
+
+        return html(self, "Graph")
+
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""
         print(self.tabular())

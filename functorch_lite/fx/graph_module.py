@@ -114,7 +114,7 @@ class GraphModule:
     def _repr_html_(self) -> str:
         from .display import html
 
-        return html(self)
+        return html(self.graph, self.class_name)
 
     # -------------------------------------------------------------------------------------------- copies and pickles
 

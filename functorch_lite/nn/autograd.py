@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-
 from ..core.array import Array
 from ..core.interpreter import STATE, body, lowered, use
 from ..prims import algebra
 from ..transforms.ambient import Leaf, history
 from .grad_mode import no_grad
+from .hooks import HookDict, RemovableHandle
 from .tensor import Tensor
-
-_IDS = itertools.count()
-
-
-class RemovableHandle:
-    """Takes a hook away again: `handle.remove()`, or the end of a `with` block."""
-
-    def __init__(self, hooks: dict, hook):
-        self._hooks, self.id = hooks, next(_IDS)
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Takes the hook away; once is enough."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
 
 # ------------------------------------------------------------------------------------------------------------- pulling
 
@@ -235,7 +212,7 @@ def register_hook(tensor: Tensor, hook) -> RemovableHandle:
     """See `Tensor.register_hook`."""
     if tensor._wants:
         if tensor._hooks is None:
-            tensor._hooks = {}
+            tensor._hooks = HookDict()
         return RemovableHandle(tensor._hooks, hook)
     found = history(tensor.read())
     if found is None:
@@ -243,14 +220,14 @@ def register_hook(tensor: Tensor, hook) -> RemovableHandle:
     node, i = found[1]
     if node.hooks is None:
         node.hooks = {}
-    return RemovableHandle(node.hooks.setdefault(i, {}), hook)
+    return RemovableHandle(node.hooks.setdefault(i, HookDict()), hook)
 
 
 def register_post_accumulate_grad_hook(tensor: Tensor, hook) -> RemovableHandle:
     """See `Tensor.register_post_accumulate_grad_hook`."""
     if not tensor._wants:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(tensor.__dict__.setdefault("_after", {}), hook)
+    return RemovableHandle(tensor.__dict__.setdefault("_after", HookDict()), hook)
 
 
 def retain_grad(tensor: Tensor) -> None:
@@ -266,7 +243,3 @@ def retain_grad(tensor: Tensor) -> None:
         tensor.slot.write(g if old is None else old + g)
 
     register_hook(tensor, keep)
-
-
-def _of_sequence(x) -> Sequence:
-    return x if isinstance(x, (tuple, list)) else (x,)

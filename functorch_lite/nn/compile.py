@@ -56,35 +56,53 @@ class Compiled:
         leaves, dynamic, key = self._read(given, spec)
         if key in self.breaks:
             return self._function(*args, **kwargs)
-        inputs = [leaves[i] for i in dynamic]
+        program, first, reasons = self._find(key)
+        if program is None:
+            try:
+                program = self._trace(given, spec, dynamic, key)
+            except GraphBreak as broken:
+                return self._as_written(broken, key, args, kwargs)
+            self._keep(program, key, reasons)
+            first = program.operands()
+        donate = program.spare(held=1)  # by `first`
+        return program.run([*first, *[leaves[i] for i in dynamic]], given, self._name, donate, False)
+
+    def _find(self, key) -> tuple[Program | None, list | None, list[str]]:
+        """The program for a key whose guards hold, with its first inputs; and why others do not serve."""
         reasons = []
         for program in self._programs.get(key, ()):
             reason = program.guards.broken()
             if reason is None:
                 first = program.operands()
                 if first is not None:
-                    return self._run(program, first, inputs, given)
-                reason = "a tensor that it uses has another shape or dtype, or no longer requires grad"
+                    return program, first, reasons
+                reason = "a tensor that it uses has another shape or dtype, no longer requires grad, or has (or lacks) a gradient"
             reasons.append(reason)
-        try:
-            program = self._trace(given, spec, dynamic, key)
-        except GraphBreak as broken:
-            return self._as_written(broken, key, args, kwargs)
-        self._keep(program, key, reasons)
-        return self._run(program, program.operands(), inputs, given)
+        return None, None, reasons
+
+    def examine(self, *args, **kwargs) -> tuple[Program | None, str | None]:
+        """The program that a call with these arguments would run (traced if need be, but not run), or why it runs as it is written."""
+        given, spec = pytree.flatten((args, kwargs))
+        _, dynamic, key = self._read(given, spec)
+        if key not in self.breaks:
+            program, _, reasons = self._find(key)
+            try:
+                if program is None:
+                    program = self._trace(given, spec, dynamic, key)
+                    self._keep(program, key, reasons)
+                return program, None
+            except GraphBreak as broken:
+                self.breaks[key] = str(broken)
+        return None, self.breaks[key]
 
     def _keep(self, program, key, reasons) -> None:
         if reasons:
-            self.recompiles.append(reasons[-1])
+            self.recompiles.append(reasons[0])
         elif self.programs:
             self.recompiles.append("the arguments have other shapes, dtypes or static values, or the grad mode has changed")
         if len(self.programs) >= _LIMIT:
             self._programs.pop(next(iter(self._programs)))
         self._programs.setdefault(key, []).insert(0, program)
-
-    def _run(self, program: Program, first, inputs, given):
-        donate = program.spare(held=1)  # by `first`
-        return program.run([*first, *inputs], given, self._name, donate, False)
 
     def _read(self, given, spec):
         """The leaves as values, which of them are inputs, and what a program for them depends on."""
@@ -181,10 +199,11 @@ def compile(model=None, *, fullgraph: bool = False, dynamic=None, backend="xla",
     accepted and change nothing.
 
     >>> import functorch_lite as fl
-    >>> @fl.nn.compile
+    >>> import functorch_lite.torch as torch
+    >>> @torch.compile
     ... def double(x):
     ...     return x * 2
-    >>> double(fl.nn.Tensor([1.0, 2.0]))
+    >>> double(torch.tensor([1.0, 2.0]))
     tensor([2., 4.])
     """
     if model is None:

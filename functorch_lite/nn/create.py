@@ -54,8 +54,8 @@ def _made(make, device, requires_grad: bool) -> Tensor:
 def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A Tensor with a copy of `data`: numbers in nested lists (float32 or the default dtype, int64, bool), arrays, tensors.
 
-    >>> import functorch_lite as fl
-    >>> fl.nn.tensor([[1, 2], [3, 4]]).dtype
+    >>> import functorch_lite.torch as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).dtype
     fl.int64
     """
     source = data.array if isinstance(data, Tensor) else data

@@ -18,8 +18,8 @@ class Generator:
 
     Draws are determined by the seed and their order, the same in eager mode and in a compiled program. Bits differ from PyTorch's.
 
-    >>> import functorch_lite as fl
-    >>> g = fl.nn.Generator().manual_seed(7)
+    >>> import functorch_lite.torch as torch
+    >>> g = torch.Generator().manual_seed(7)
     >>> g.initial_seed()
     7
     """

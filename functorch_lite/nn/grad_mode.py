@@ -68,9 +68,9 @@ class _Mode:
 class no_grad(_Mode):
     """Nothing is recorded inside: results do not require grad.
 
-    >>> import functorch_lite as fl
-    >>> w = fl.nn.Tensor([2.0], requires_grad=True)
-    >>> with fl.nn.no_grad():
+    >>> import functorch_lite.torch as torch
+    >>> w = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.no_grad():
     ...     (w * 2).requires_grad
     False
     """

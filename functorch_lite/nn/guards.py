@@ -29,7 +29,11 @@ from .tensor import Tensor
 
 _PYTHON = tuple({sysconfig.get_path(p) + os.sep for p in ("stdlib", "platstdlib")})
 _PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib")})
-_LIBRARY = (_HOME, "<functorch_lite", *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "jaxlib", "numpy", "optree", "attr")))
+_LIBRARY = (
+    _HOME,
+    "<functorch_lite",
+    *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "jaxlib", "numpy", "optree", "attr")),
+)
 _MISSING = object()
 _MANY = 1000  # elements of a container that are compared
 
@@ -69,7 +73,7 @@ def snapshot(value, depth: int = 4):
     if kind in _PLAIN:
         return kind, static_key(value)
     if kind is Tensor or isinstance(value, Tensor):
-        return Same(value), value._wants
+        return Same(value), value._wants, value.aval
     if depth and kind in (tuple, list, dict, set, frozenset) and len(value) <= _MANY:
         if kind is dict:
             return kind, tuple([(snapshot(k, 0), snapshot(v, depth - 1)) for k, v in value.items()])

@@ -20,6 +20,7 @@ from ..refs.at import At
 from ..refs.convert import to
 from ..transforms.ambient import begin_recording, history, rebased
 from . import layout
+from .devices import device
 from .inplace import InPlace, written
 from .views import View
 
@@ -29,8 +30,8 @@ CHANGES = [0]  # how often something that programs depend on has changed: an att
 class Tensor(Face, InPlace, Operable):
     """A mutable n-dimensional array with PyTorch's manners. Make one with `torch.tensor`, `torch.zeros`, `torch.randn` ...
 
-    >>> import functorch_lite as fl
-    >>> w = fl.nn.Tensor([1.0, 2.0], requires_grad=True)
+    >>> import functorch_lite.torch as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> (w * w).sum().backward()
     >>> w.grad
     tensor([2., 4.])
@@ -113,10 +114,17 @@ class Tensor(Face, InPlace, Operable):
         here = body(STATE.current)
         return self.cell.held if self.cell.home is here else here.fetch(self.cell)
 
+    def glance(self) -> Array:
+        """The same, but only to look at its shape or history: a program that is being traced does not take it as an input yet."""
+        if self._look is not None:
+            return self._look.base.glance()
+        here = body(STATE.current)
+        return self.cell.held if self.cell.home is here else here.glance(self.cell)
+
     @property
     def aval(self) -> Aval:
         """Shape and dtype."""
-        return self._look.aval if self._look is not None else self.peek().aval
+        return self._look.aval if self._look is not None else self.glance().aval
 
     @property
     def name(self) -> str | None:
@@ -133,14 +141,14 @@ class Tensor(Face, InPlace, Operable):
         return self.shape if dim is None else Operable.size(self, dim)
 
     @property
-    def device(self) -> str | None:
+    def device(self) -> device:
         """'cpu', 'cuda:0', 'meta' ..."""
-        value = self.peek()
+        value = self.glance()
         while value.__class__ is Traced:
             value = value.value
-            if not isinstance(value, Array):
-                return default_device_name()
-        return value.device
+            if not isinstance(value, Array):  # inside a program, which runs where its inputs are
+                return device(default_device_name())
+        return device(value.device)
 
     def view(self, *shape, dtype=None) -> Tensor:
         """The same elements under another shape, which must fit their strides (else RuntimeError), or as another dtype."""
@@ -166,9 +174,9 @@ class Tensor(Face, InPlace, Operable):
             return True
         if self._quiet:
             return False
-        if self._look is not None and self._look.base.requires_grad:
-            return self.aval.dtype.is_inexact
-        value = self.peek()
+        if self._look is not None:
+            return self._look.base.requires_grad and self.aval.dtype.is_inexact
+        value = self.glance()
         while value.__class__ is Traced:
             if value.owner.ambient or hasattr(value.owner, "tape"):
                 return value.owner.alive and value.extra is not None
@@ -480,4 +488,6 @@ def without_history(x: Array) -> Array:
     """x, through which no gradient passes in any body: nothing to do where only `backward` records."""
     while x.__class__ is Traced and x.owner.ambient:
         x = x.value
-    return x if x.__class__ is Array or not x.dtype.is_inexact else detach(x)
+    if x.__class__ is Array or not x.dtype.is_inexact or getattr(x.value, "target", None) is detach.op:
+        return x
+    return detach(x)

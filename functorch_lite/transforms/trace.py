@@ -42,13 +42,26 @@ class Trace(Recorder):
             self.lifted[cell] = self.lift(cell, leaf)
         return self.lifted[cell]
 
+    def glance(self, cell):
+        if cell in self.overlay or cell in self.lifted:
+            return self.fetch(cell)
+        return super().glance(cell)
+
     def lift(self, cell, leaf):
         """The value here of a cell from outside."""
         outside = self.parent.fetch(cell, leaf)
         if cell.__class__ is Slot:
             return outside
         self.sources[len(self.captures)] = cell, leaf
-        return Traced(self, aval_of(outside), self.capture(outside, key=cell))
+        return Traced(self, aval_of(outside), self.capture(outside, self._name(cell), key=cell))
+
+    def _name(self, cell) -> str | None:
+        """What the input that a cell becomes is called in the program."""
+        if not cell.name:
+            return None
+        name = "".join(c if c.isalnum() else "_" for c in cell.name)
+        taken = sum(node._target.rpartition("_")[0] == name or node._target == name for node in self._captured.values())
+        return f"{name}_{taken}" if taken else name
 
     def keeps(self, cell) -> bool:
         return cell.home is self or self.writable

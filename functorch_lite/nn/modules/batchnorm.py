@@ -88,8 +88,8 @@ class _BatchNorm(_ChannelNorm):
     def forward(self, input: Tensor | Array) -> Tensor | Array:
         """See the class."""
         self._check(input)
-        if self.training and self.eps <= 0:
-            raise ValueError(f"{type(self).__name__}: eps must be positive in training, got {self.eps}")
+        if self.eps < 0 or self.training and self.eps == 0:
+            raise ValueError(f"{type(self).__name__}: eps must be positive in training, and never negative, got {self.eps}")
         mean, var, affine = self.running_mean, self.running_var, (self.weight, self.bias)
         follows = self.training and mean is not None and self.track_running_stats
         if not follows:
