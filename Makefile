@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1: /p' Makefile
 
-demo: $(VENV)/.demo  ## train a classifier of handwritten digits, with a table and a picture
+demo: $(VENV)/.demo  ## train a classifier of handwritten digits three ways, with a table and a picture
 	$(PY) -m examples.digits
 
 test: $(VENV)/.test  ## run the test suite
@@ -29,8 +29,10 @@ bench: $(VENV)/.test  ## run the benchmarks
 conformance: $(VENV)/.test  ## run the long sweeps
 	$(PY) -m pytest -q -n $(JOBS) -m slow
 
-notebooks: $(VENV)/.notebooks  ## make the kernel and the tools of the notebooks ready
-	@echo "Ready: point your notebook program at $(PY)."
+notebooks: $(VENV)/.notebooks  ## make what the notebooks need ready, and say how to open them
+	@echo "Ready. In an editor: open notebooks/01_transforms.ipynb and choose $(PY) as its kernel."
+	@echo "In a browser: $(PY) -m pip install jupyterlab && $(PY) -m jupyterlab notebooks"
+	@echo "After a change, run them all and keep what they show: $(PY) -m notebooks"
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache

@@ -1,8 +1,11 @@
 """Every claim of the README and of CONTRIBUTING runs."""
 
 import doctest
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 
@@ -14,6 +17,23 @@ ROOT = pathlib.Path(__file__).parent.parent
 def test_readme():
     found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert found.attempted > 15 and found.failed == 0
+
+
+def test_a_pytorch_program_runs_unchanged(tmp_path):
+    """The README's PyTorch program, with PyTorch's own import line, under the command that the README gives."""
+    text = (ROOT / "README.md").read_text()
+    command = re.search(r"`python (-m functorch_lite\.torch) script\.py`", text).group(1)
+    block = next(b for b in re.findall(r"```pycon\n(.*?)```", text, re.S) if "functorch_lite.torch" in b)
+    program = "".join(e.source for e in doctest.DocTestParser().get_examples(block))
+    assert program.count("import functorch_lite.torch as torch") == 1
+    script = tmp_path / "script.py"
+    script.write_text(
+        program.replace("import functorch_lite.torch as torch", "import torch") + "print(type(model).__module__, losses[-1] < first)"
+    )
+    how = {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, *command.split(), str(script)], **how)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["functorch_lite.nn.modules.container", "True"]
 
 
 def test_contributing_adds_an_op():

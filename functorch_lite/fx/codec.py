@@ -9,23 +9,24 @@ import attrs
 import numpy as np
 
 from ..core import pytree
-from ..core.array import Array, asarray, put, wrap_as
+from ..core.array import Operable, asarray, put, wrap_as
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS, WIDEST, category_of
+from ..core.face import Face, read
 from .calls import same
 
 
 def is_input(x) -> bool:
     """Whether a leaf is data that a program takes: an array of any library, or a number. Strings, bools and functions are not."""
-    if isinstance(x, Array) or x.__class__ in NUMBERS:
+    if isinstance(x, Operable) or x.__class__ in NUMBERS:
         return x.__class__ is not bool
     return isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "__jax_array__") or hasattr(x, "__dlpack__")
 
 
 def as_input(x):
     """An input as an Array. A Python number becomes one that yields to every array in promotion, as the number would."""
-    if isinstance(x, Array):
-        return x
+    if isinstance(x, Operable):
+        return read(x)
     if x.__class__ in NUMBERS:
         return wrap_as(aval_of(x), put(np.asarray(x, WIDEST[category_of(x)].dtype)))
     return asarray(x)
@@ -43,10 +44,11 @@ class Codec:
     defaults: dict[str, Any] = attrs.field(factory=dict)
     out_tree: pytree.TreeSpec | None = None
     label: str = "GraphModule"
+    writes: tuple[int, ...] = ()  # placeholders, by number, that the program changes: their new values are its last results
 
-    def returning(self, out_tree: pytree.TreeSpec | None) -> Codec:
+    def returning(self, out_tree: pytree.TreeSpec | None, writes: tuple[int, ...] = ()) -> Codec:
         """The same with another structure of results."""
-        return attrs.evolve(self, out_tree=out_tree)
+        return attrs.evolve(self, out_tree=out_tree, writes=writes)
 
     def reading(self, names: Sequence[str], values: tuple, static: dict[int, Any], defaults: dict[str, Any] | None = None) -> Codec:
         """The same for parameters with the structure of these values."""
@@ -61,6 +63,10 @@ class Codec:
 
     def flatten(self, args: tuple, kwargs: dict[str, Any], names: Sequence[str]) -> list:
         """The arrays of a call, in the order of the placeholders. `names` are those of the parameters, where they are not known here."""
+        return [as_input(x) for x in self.inputs(args, kwargs, names)]
+
+    def inputs(self, args: tuple, kwargs: dict[str, Any], names: Sequence[str]) -> list:
+        """The same, as they were given."""
         values = self._values(args, kwargs, self.names or names)
         if self.in_tree is None:
             leaves = values
@@ -74,7 +80,7 @@ class Codec:
                     f"{self.label}: {name}{where} was {fixed!r} when the program was traced and is part of it, got {leaves[i]!r}; "
                     "trace again for another value"
                 )
-        return [as_input(x) for i, x in enumerate(leaves) if i not in self.static]
+        return [x for i, x in enumerate(leaves) if i not in self.static]
 
     def _values(self, args: tuple, kwargs: dict[str, Any], names: Sequence[str]) -> tuple:
         """One value a parameter."""
@@ -93,6 +99,17 @@ class Codec:
         if missing:
             raise TypeError(f"{self.label}: missing arguments {', '.join(missing)}; the arguments are {', '.join(names)}")
         return tuple([given[n] if n in given else self.defaults[n] for n in names])
+
+    def finish(self, given: list, outs: Sequence, constants: list) -> Any:
+        """The results for who called with these inputs: what the program changes is written into Tensors among them, and with any
+        Tensor among them (or the constants) the results are Tensors."""
+        face = next((x for x in (*given, *constants) if isinstance(x, Face)), None)
+        kept = len(outs) - len(self.writes)
+        for i, value in zip(self.writes, outs[kept:]):
+            if isinstance(given[i], Face):
+                given[i].replace(value)
+        outs = outs[:kept]
+        return self.unflatten(outs if face is None else [face.wrap(x) for x in outs])
 
     def unflatten(self, outs: Sequence) -> Any:
         """The results as the program gives them."""

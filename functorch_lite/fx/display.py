@@ -140,6 +140,6 @@ def html(graph: Graph, class_name: str) -> str:
     picture = draw(graph) if count <= _MANY else f"<p>{count} nodes: too many to draw here; fl.fx.display.draw gives the picture.</p>"
     return (
         f'<div style="display:flex;flex-wrap:wrap;gap:2em;align-items:flex-start"><pre>{text}</pre>'
-        f'<details{" open" if count <= _FEW else ""}><summary>graph ({count} nodes)</summary>'
+        f"<details{' open' if count <= _FEW else ''}><summary>graph ({count} nodes)</summary>"
         f'<div style="overflow:auto">{picture}</div></details></div>'
     )

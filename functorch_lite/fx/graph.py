@@ -321,6 +321,11 @@ class Graph:
     def __str__(self) -> str:
         return "\n    ".join(["graph():", *(n.format_node() for n in self.nodes)])
 
+    def _repr_pretty_(self, p, cycle: bool) -> None:
+        from .printing import readable
+
+        p.text("Graph(...)" if cycle else readable(self, "Graph"))
+
     def _repr_html_(self) -> str:
         from .display import html
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
-from .codec import Codec
+from ..core.face import Face, read
+from .codec import Codec, as_input
 from .graph import Graph, evaluate
 from .printing import PythonCode, python_code, readable
 
@@ -46,12 +47,25 @@ class GraphModule:
     # ------------------------------------------------------------------------------------------------------ running
 
     def __call__(self, *args, **kwargs):
-        outs = evaluate(self.graph, self.flatten_inputs(*args, **kwargs), self.constants.values())
-        return self.unflatten_outputs(outs)
+        given = self.codec.inputs(args, kwargs, self._names())
+        constants = list(self.constants.values())
+        outs = evaluate(self.graph, [as_input(x) for x in given], list(map(read, constants)))
+        return self.codec.finish(given, outs, constants)
 
     def flatten_inputs(self, *args, **kwargs) -> list:
         """The arrays of a call, in the order of the graph's placeholders."""
-        return self.codec.flatten(args, kwargs, [n.target for n in self.graph.placeholders] if self.codec.names is None else ())
+        return self.codec.flatten(args, kwargs, self._names())
+
+    def write_back(self, args: tuple, values: list) -> None:
+        """Gives the Tensors among the arguments that the program changes their new values."""
+        given = self.codec.inputs(args, {}, self._names())
+        for i, value in zip(self.codec.writes, values):
+            if isinstance(given[i], Face):
+                given[i].replace(read(value))
+
+    def _names(self) -> list[str]:
+        """Those of the parameters, where the codec does not know them."""
+        return [n.target for n in self.graph.placeholders] if self.codec.names is None else []
 
     def unflatten_outputs(self, outs) -> Any:
         """The results in the tree that the program returns."""

@@ -120,6 +120,9 @@ class _Writer:
                 if self.verbose and node.op.startswith("call_") and node.line is not None and node.stack_trace != last_line:
                     last_line = node.stack_trace
                     lines.append(f"# {last_line}")
+                if node.op == "output" and codec is not None and codec.writes:
+                    parts = [a.name if a.__class__ is Node else self.value(a) for a in node.args[len(node.args) - len(codec.writes) :]]
+                    lines.append(f"{self.root}.write_back(({', '.join(codec.names)},), [{', '.join(parts)}])")
                 lines.append(self.statement(node, codec))
         return [f"def {name}({head}):", *_indented(lines or ["pass"])]
 
@@ -143,7 +146,8 @@ class _Writer:
         return f"{self.typed(node)} = {self.call(node)}"
 
     def results(self, node: Node, codec) -> str:
-        outs = [_Text(a.name) if a.__class__ is Node else a for a in node.args]
+        kept = node.args[: len(node.args) - len(codec.writes)] if codec is not None else node.args
+        outs = [_Text(a.name) if a.__class__ is Node else a for a in kept]
         if codec is None or codec.out_tree is None:
             return self.value(tuple(outs))
         if self.is_plain(codec.out_tree):

@@ -7,11 +7,12 @@ from functools import wraps
 
 from ..core import pytree
 from ..core.cell import Cell
-from .arguments import callable_or_raise
+from ..core.face import Face
+from .arguments import Written, callable_or_raise
 
 
 def functionalize(f: Callable) -> Callable:
-    """f run on fresh cells in the places of its arguments' cells; each changed one is written back once, when f has returned.
+    """f run on fresh cells (and Tensors) in the places of its arguments'; each changed one is written back once, when f has returned.
 
     So transforms inside f may change them freely, one cell passed twice stays one cell, and an exception in the middle of f
     leaves every cell as it was.
@@ -31,14 +32,21 @@ def functionalize(f: Callable) -> Callable:
         fresh: dict[int, tuple[Cell, Cell]] = {}
 
         def renew(leaf):
+            if isinstance(leaf, Face):
+                return leaf.stand_in(leaf.read())
             if not isinstance(leaf, Cell):
                 return leaf
             if id(leaf) not in fresh:
                 fresh[id(leaf)] = leaf, Cell(leaf.value)
             return fresh[id(leaf)][1]
 
-        args, kwargs = pytree.map(renew, (args, kwargs))
+        given, spec = pytree.flatten((args, kwargs))
+        inside = list(map(renew, given))
+        written = Written(given, inside)
+        args, kwargs = spec.unflatten(inside)
         out = f(*args, **kwargs)
+        for i, value in written.found():
+            written.back(i, value)
         for cell, new in fresh.values():
             if new.value is not cell.value:
                 cell.value = new.value

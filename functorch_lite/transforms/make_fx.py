@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 
 from ..core import pytree
-from ..core.array import asarray
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS
+from ..core.face import like
 from ..core.interpreter import ground, live
 from ..decomp.table import expander
 from ..fx.codec import Codec, as_input, is_input
 from ..fx.graph_module import GraphModule
-from .arguments import callable_or_raise, done, is_array, label_of
+from .arguments import Written, callable_or_raise, done, is_array, label_of, leaving
 from .body import Body, intern
 from .trace import Trace
 
@@ -26,7 +26,8 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
     it. Arrays that f closes over become its constants. Ops are recorded as the user called them, where a transform has not
     taken them apart; compiled functions stay one call. ``decomposition_table`` maps ops to functions that are recorded in
     their places (see `fl.decomp`); with ``prims`` every op is written as the prims it is made of, also inside loops and
-    compiled functions. What no result needs is left out.
+    compiled functions. What no result needs is left out. The program itself changes nothing: a Tensor that f changes in place is
+    given its new value when the program has run.
 
     Works under and over every transform: ``make_fx(grad(f))``, ``make_fx(vmap(f))``, ``grad(make_fx(f)(x))``.
 
@@ -52,16 +53,21 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
         codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if not is_input(x)})
         trace = Trace(ground(), label) if expands is None else Lowering(ground(), label, expands)
         supply = iter(codec.leaf_names())
-        filled = spec.unflatten([trace.input(_aval(x), next(supply)) if is_input(x) else x for x in leaves])
         with live(trace):
+            inside = [like(x, trace.input(_aval(x), next(supply))) if is_input(x) else x for x in leaves]
+            written = Written(leaves, inside)
+            filled = spec.unflatten(inside)
             out = f(*filled[: len(args)], **dict(zip(kwargs, filled[len(args) :])))
-        outs, out_tree = pytree.flatten(out)
-        graph = trace.finish([asarray(x) if is_array(x) and x.__class__ not in NUMBERS else x for x in outs])
+            outs, out_tree = pytree.flatten(out)
+            outs = [leaving(x) if is_array(x) and x.__class__ not in NUMBERS else x for x in outs]
+            changes = written.found()
+        graph = trace.finish([*outs, *[value for _, value in changes]])
         graph.eliminate_dead_code()
-        graph.codec = codec.returning(out_tree)
+        places = [i for i, x in enumerate(leaves) if is_input(x)]
+        graph.codec = codec.returning(out_tree, tuple([places.index(i) for i, _ in changes]))
         gm = GraphModule(trace.constants(), graph)
         if trace.made is not None:
-            del filled, out, outs
+            del filled, inside, written, out, outs, changes
             done(trace)
         return gm
 

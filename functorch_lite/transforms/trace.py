@@ -42,6 +42,12 @@ class Trace(Recorder):
             self.lifted[cell] = self.lift(cell, leaf)
         return self.lifted[cell]
 
+    def constants(self) -> dict:
+        """The captures by name; a tensor that wants a gradient is itself one, so that it gets one."""
+        found = super().constants()
+        names = list(found)
+        return found | {names[i]: leaf for i, (_, leaf) in self.sources.items() if leaf is not None}
+
     def glance(self, cell):
         if cell in self.overlay or cell in self.lifted:
             return self.fetch(cell)
