@@ -20,6 +20,7 @@ class Cell:
     """
 
     __slots__ = ("held", "home", "version", "name", "__weakref__")
+    root = None  # the cell in which its value really lies, where that is another
 
     def __init__(self, value, name: str | None = None):
         self.held = value if value.__class__ is Array or value.__class__ is Traced else asarray(value)

@@ -21,6 +21,7 @@ from ..core.statics import static_key
 from ..errors import ConcretizationError, GraphBreak
 from ..transforms.arguments import callable_or_raise, is_array
 from ..transforms.program import Program, traced
+from .create import defaults
 from .guards import SideEffect, Watch
 from .module import Module
 
@@ -106,7 +107,7 @@ class Compiled:
 
     def _read(self, given, spec):
         """The leaves as values, which of them are inputs, and what a program for them depends on."""
-        leaves, dynamic, key = list(given), [], [spec, STATE.stopped > body(STATE.current).born]
+        leaves, dynamic, key = list(given), [], [spec, STATE.stopped > body(STATE.current).born, *defaults()]
         for i, x in enumerate(given):
             if isinstance(x, Face):
                 leaves[i] = value = x.read()

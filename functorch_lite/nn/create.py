@@ -15,6 +15,11 @@ from .tensor import Tensor, without_history
 _DEFAULTS: dict = {"dtype": float32, "device": None}
 
 
+def defaults() -> tuple:
+    """The default dtype and device, on which programs depend."""
+    return tuple(_DEFAULTS.values())
+
+
 def set_default_dtype(dtype) -> None:
     """The float dtype of constructors of this face (`torch.*`) that are given none. The functional face is not affected."""
     wanted = as_dtype(dtype)

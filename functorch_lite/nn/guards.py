@@ -36,6 +36,7 @@ _LIBRARY = (
 )
 _MISSING = object()
 _MANY = 1000  # elements of a container that are compared
+_DEPTH = 4  # of containers in containers
 
 
 class SideEffect(Exception):
@@ -67,17 +68,17 @@ class Same:
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 
 
-def snapshot(value, depth: int = 4):
+def snapshot(value, depth: int = _DEPTH):
     """What a program depends on in a value: numbers and strings themselves, containers by content, tensors and objects by identity."""
     kind = value.__class__
     if kind in _PLAIN:
         return kind, static_key(value)
     if kind is Tensor or isinstance(value, Tensor):
         return Same(value), value._wants, value.aval
-    if depth and kind in (tuple, list, dict, set, frozenset) and len(value) <= _MANY:
-        if kind is dict:
+    if depth and isinstance(value, (tuple, list, dict, set, frozenset)) and len(value) <= _MANY:
+        if isinstance(value, dict):
             return kind, tuple([(snapshot(k, 0), snapshot(v, depth - 1)) for k, v in value.items()])
-        if kind in (set, frozenset):
+        if isinstance(value, (set, frozenset)):
             return kind, frozenset(snapshot(x, 0) for x in value)
         return kind, tuple([snapshot(x, depth - 1) for x in value])
     if isinstance(value, np.ndarray) and value.size <= 1 << 16 and not value.dtype.hasobject:
@@ -86,6 +87,8 @@ def snapshot(value, depth: int = 4):
         return Same(value), len(value)
     if isinstance(value, types.MethodType):
         return value.__func__, Same(value.__self__)
+    if 0 < depth < _DEPTH and not isinstance(value, (Module, type, types.ModuleType, types.FunctionType)) and is_users(kind):
+        return Same(value), snapshot(getattr(value, "__dict__", None), depth - 1)  # an object in a container: its attributes too
     return Same(value)
 
 
@@ -132,6 +135,8 @@ class Place:
             self.holder.cell_contents = held
         elif self.holder.__class__ is dict:
             _put(self.holder, self.name, held)
+        elif isinstance(self.holder, type):
+            setattr(self.holder, self.name, held)
         else:
             _put(_members(self.holder, self.name), self.name, held)
 
@@ -269,6 +274,9 @@ class Watch:
                 self._frame(frame)
             elif code.co_filename.startswith(_HOME):
                 self._library(frame, code)
+        elif event == "return":
+            if is_user(frame.f_code.co_filename):
+                self._locals(frame)
         elif event == "c_call":
             what = _effect_of(argument)
             if what is not None:
@@ -302,25 +310,45 @@ class Watch:
                     continue
             elif kind == "free" and name in code.co_freevars:
                 function = self._function_of(code)
-                if function is None:  # made while tracing: its variables are
+                if function is not None:
+                    cell = function.__closure__[code.co_freevars.index(name)]
+                    holder, text = self._place(cell, name, name), name
+                elif name in values:  # made while tracing: the function that made it has the variable
+                    holder, text = values[name], name
+                else:
                     continue
-                cell = function.__closure__[code.co_freevars.index(name)]
-                holder, text = self._place(cell, name, name), name
             elif kind == "global" and name in frame.f_globals:
                 holder, text = self._place(frame.f_globals, name, name), name
             else:
                 continue
-            for attribute in attributes:
-                text += "." + attribute
-                if isinstance(holder, (types.ModuleType, type)) and _is_foreign(holder):
-                    break
-                if isinstance(holder, (Tensor, Array, Cell)) or holder is _MISSING:
-                    break
-                if found(holder, attribute) is _MISSING and not hasattr(holder, "__dict__"):
-                    break
-                if hasattr(type(holder), attribute) and found(holder, attribute) is _MISSING:
-                    break
-                holder = self._place(holder, attribute, text)
+            self._follow(holder, text, attributes)
+
+    def _locals(self, frame) -> None:
+        """When a function is done: what it read of objects that it found on the way (the results of calls, the items of loops)."""
+        values = frame.f_locals
+        for kind, name, attributes in paths_of(frame.f_code):
+            if kind == "local" and attributes and name in values:
+                self._follow(values[name], name, attributes, plain=True)
+
+    def _follow(self, holder, text: str, attributes, plain: bool = False) -> None:
+        """Places along a path; with ``plain`` only its end, if that is a number or string."""
+        for i, attribute in enumerate(attributes):
+            if isinstance(holder, (Tensor, Array, Cell)) or holder is _MISSING:
+                return
+            if isinstance(holder, (types.ModuleType, type)) and _is_foreign(holder):
+                return
+            text += "." + attribute
+            value = found(holder, attribute)
+            if value is _MISSING:
+                owner = next((c for c in type(holder).__mro__ if attribute in c.__dict__), None)
+                if owner is None or hasattr(owner.__dict__[attribute], "__get__"):
+                    return  # a method or property: its own code is seen when it runs
+                if not plain:
+                    self._place(holder, attribute, text)  # which it does not have itself so far
+                holder, value = owner, owner.__dict__[attribute]
+            if not plain or i == len(attributes) - 1 and value.__class__ in _PLAIN:
+                self._place(holder, attribute, text)
+            holder = value
 
     def _place(self, holder, name: str, text: str):
         key = id(holder), name
@@ -398,6 +426,11 @@ def _is_foreign(holder) -> bool:
     name = getattr(holder, "__module__", None) or getattr(holder, "__name__", "")
     module = sys.modules.get(name)
     return not is_user(getattr(module, "__file__", None) or "<builtin>")
+
+
+def is_users(kind: type) -> bool:
+    """Whether a class is the user's."""
+    return is_user(getattr(sys.modules.get(kind.__module__), "__file__", None) or "<frozen>")
 
 
 def kind_of(filename: str) -> str:

@@ -19,19 +19,18 @@ _KEEPS = frozenset(("COPY", "SWAP", "PUSH_NULL", "CACHE", "RESUME", "NOP", "EXTE
 @functools.lru_cache(maxsize=4096)
 def paths_of(code: types.CodeType) -> tuple[Path, ...]:
     """The paths that a function's own code reads or writes."""
-    found: dict[Path, None] = {}
+    found: dict[Path, None] = {("free", name, ()): None for name in code.co_freevars}  # functions inside it may read them
     alias: dict[str, Path] = {}
-    arguments = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)])
     chain: Path | None = None
     for step in dis.get_instructions(code):
         name = step.opname
         if name in _KEEPS:
             continue
-        begun = _root(name, step.argval, alias, arguments)
+        begun = _root(name, step.argval, alias)
         if begun is not None:
             for root in begun:
                 found[root] = None
-            chain = begun[-1] if begun else None
+            chain = begun[-1]
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR") and chain is not None:
             chain = (chain[0], chain[1], (*chain[2], step.argval))
             found[chain] = None
@@ -46,11 +45,11 @@ def paths_of(code: types.CodeType) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _root(name: str, value, alias: dict, arguments: set) -> list[Path] | None:
+def _root(name: str, value, alias: dict) -> list[Path] | None:
     """Where a chain begins (several, for an instruction that loads several names; the last goes on); None for another instruction."""
     if name.startswith("LOAD_FAST") and "AND_CLEAR" not in name:
         names = value if isinstance(value, tuple) else (value,)
-        return [alias[n] if n in alias else ("local", n, ()) for n in names if n in alias or n in arguments]
+        return [alias.get(n, ("local", n, ())) for n in names]
     if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
         return [("global", value, ())]
     if name in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF"):

@@ -22,7 +22,7 @@ from ..transforms.ambient import begin_recording, history, rebased
 from . import layout
 from .devices import device
 from .inplace import InPlace, written
-from .views import View
+from .views import Shown, View
 
 CHANGES = [0]  # how often something that programs depend on has changed: an attribute of a module, or whether a tensor requires grad
 
@@ -46,7 +46,10 @@ class Tensor(Face, InPlace, Operable):
     def _begin(self, cell: Cell | None, look: View | None) -> None:
         self.cell, self._look = cell, look
         self._wants = False  # a leaf that requires grad
-        self._quiet = False  # a detached alias: it reads without history
+        self._given = False  # it stands in for a result: a leaf that may be written to
+        self._shown = None  # what it reads as a leaf, where that is not its storage as it is
+        self._quiet = False  # a detached name of its storage: it reads without history,
+        self._own = None  # except for its own, which a write through this name gave it: (what it read then, with it)
         self._slot = None  # its gradient, once something has asked for it
         self._hooks = None
 
@@ -67,11 +70,20 @@ class Tensor(Face, InPlace, Operable):
     # --------------------------------------------------------------------------------------- as the core knows it (Face)
 
     def read(self) -> Array:
-        if self._look is not None:
-            value = self._look.read()
-        else:
-            value = self.cell.read(self if self._wants else None)
-        return without_history(value) if self._quiet else value
+        if self._wants:
+            return (self._shown or self.cell).read(self)
+        value = self.cell.read() if self._look is None else self._look.read()
+        return self._alone(value) if self._quiet else value
+
+    def _alone(self, value: Array) -> Array:
+        """What a detached name reads: the value without the history of others."""
+        if self._own is None:
+            return without_history(value)
+        then, own = self._own
+        if own.__class__ is Traced and not own.owner.alive:
+            self._own = None
+            return without_history(value)
+        return own if value is then else rebased(own, without_history(value))
 
     def stand_in(self, value: Array) -> Tensor:
         out = type(self).__new__(type(self))
@@ -80,6 +92,7 @@ class Tensor(Face, InPlace, Operable):
             cell.home = body(value.owner)  # the body that is about to run, not the one that calls the transform
         out._begin(cell, None)
         out._wants = self.requires_grad and value.dtype.is_inexact
+        out._given = out._wants and not self._wants
         return out
 
     @classmethod
@@ -98,6 +111,7 @@ class Tensor(Face, InPlace, Operable):
     def _over(self, look: View) -> Tensor:
         out = Tensor.__new__(Tensor)
         out._begin(None, look)
+        out._quiet = look.unrecorded
         return out
 
     def key(self) -> Array:
@@ -165,7 +179,7 @@ class Tensor(Face, InPlace, Operable):
     @property
     def is_leaf(self) -> bool:
         """Whether no op with history made it."""
-        return self._wants or not self.requires_grad
+        return self._wants and not self._given or not self.requires_grad
 
     @property
     def requires_grad(self) -> bool:
@@ -173,15 +187,10 @@ class Tensor(Face, InPlace, Operable):
         if self._wants:
             return True
         if self._quiet:
-            return False
+            return self._own is not None and flows(self._own[1])
         if self._look is not None:
             return self._look.base.requires_grad and self.aval.dtype.is_inexact
-        value = self.glance()
-        while value.__class__ is Traced:
-            if value.owner.ambient or hasattr(value.owner, "tape"):
-                return value.owner.alive and value.extra is not None
-            value = value.value
-        return False
+        return flows(self.glance())
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -189,17 +198,17 @@ class Tensor(Face, InPlace, Operable):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Makes it a leaf whose gradient `backward` finds, or no longer one."""
-        if self._wants is bool(requires_grad):
+        if self.requires_grad is bool(requires_grad):
             return self
         CHANGES[0] += 1
         if requires_grad:
             if not self.aval.dtype.is_inexact:
                 raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {self.aval}")
-            if not self.requires_grad:
-                begin_recording()
-                self._wants = True
-                self._quiet = False
-        elif not self._wants and self.requires_grad:
+            begin_recording()
+            if self._shown is None and (self._look is not None or self._quiet):
+                self._shown = Shown(self.alias(quiet=True))
+            self._wants = True
+        elif not self._wants or self._given:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't "
                 "require differentiation use var_no_grad = var.detach()."
@@ -242,9 +251,7 @@ class Tensor(Face, InPlace, Operable):
     @property
     def grad_fn(self):
         """The node that made it, or None for a leaf."""
-        if self._wants or self._quiet:
-            return None
-        found = history(self.read())
+        found = None if self._wants else history(self.read())
         return None if found is None else found[1][0]
 
     def backward(self, gradient=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
@@ -284,8 +291,9 @@ class Tensor(Face, InPlace, Operable):
         """Forgets its history, in place."""
         if self._look is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        self.cell.write(without_history(self.read()))
-        self._wants = False
+        if not self._quiet:
+            self.cell.write(without_history(self.read()))
+        self._wants, self._own = False, None
         return self
 
     @property
@@ -295,10 +303,11 @@ class Tensor(Face, InPlace, Operable):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if self._look is not None:
-            self._assign(value.array, outside=True)
-        else:
+        if self._look is None:
             self.cell.write(value.array)
+            return
+        self.cell, self._look = self._shown or Cell(value.array, self.name), None  # no view any more
+        self.cell.write(value.array)
 
     # -------------------------------------------------------------------------------------------------------- writing
 
@@ -317,17 +326,31 @@ class Tensor(Face, InPlace, Operable):
 
     def _assign(self, value: Array, outside: bool = False) -> Tensor:
         """Replaces its elements, through its views; ``outside`` of what autograd sees."""
-        here = STATE.current
-        stopped = outside or STATE.stopped > body(here).born
+        stopped = outside or STATE.stopped > body(STATE.current).born
         if self._wants and not stopped:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if self._look is not None:
-            look = self._look
-            look.base._assign(look.back(look.base.alias(True).read() if stopped else look.base.read(), value), outside)
-            return self
-        if stopped or self._quiet:
-            value = rebased(self.peek(), without_history(value))
-        self.cell.write(value)
+            if not self._given:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            self._wants = False
+        if self._quiet and not stopped:
+            return self._assign_alone(value)
+        look = self._look
+        if look is not None:
+            base = look.base.alias(True).read() if stopped else look.base.read()
+            look.base._assign(look.back(base, value), outside)
+        else:
+            self.cell.write(rebased(self.peek(), without_history(value)) if stopped else value)
+        return self
+
+    def _assign_alone(self, value: Array) -> Tensor:
+        """A write through a detached name: others see the elements, only this name the history."""
+        look = self._look
+        if look is not None and look.unrecorded and (look.base.requires_grad or flows(value)):
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Take the view where gradients are "
+                "recorded, or change it under no_grad too"
+            )
+        self._assign(value, outside=True)
+        self._own = (self.peek(), value) if flows(value) else None
         return self
 
     def assign_(self, value) -> Tensor:
@@ -436,7 +459,9 @@ class Tensor(Face, InPlace, Operable):
         return show.tensor(value.aval, np.asarray(value.buffer), more)
 
     def __copy__(self) -> Tensor:
-        return self.alias(quiet=self._quiet)
+        out = self.alias(quiet=self._quiet)
+        out.__class__, out._own = type(self), self._own
+        return out.requires_grad_() if self._wants else out
 
     def __deepcopy__(self, memo) -> Tensor:
         if id(self) in memo:
@@ -455,7 +480,7 @@ class Tensor(Face, InPlace, Operable):
         return out
 
     def __reduce_ex__(self, protocol):
-        return _unpickle, (type(self), self.array, self._wants)
+        return _unpickle, (type(self), self.array, self.requires_grad)
 
 
 def _unpickle(cls, value: Array, wants: bool) -> Tensor:
@@ -466,7 +491,7 @@ def _unpickle(cls, value: Array, wants: bool) -> Tensor:
     return out
 
 
-_OWN = frozenset(("cell", "_look", "_wants", "_quiet", "_slot", "_hooks", "_retains"))
+_OWN = frozenset(("cell", "_look", "_wants", "_given", "_shown", "_quiet", "_own", "_slot", "_hooks", "_after", "_retains"))
 
 
 def _copy_attributes(source, target, memo) -> None:
@@ -482,6 +507,15 @@ def _plain(index):
     if isinstance(index, Tensor):
         return index.array
     return tuple(map(_plain, index)) if isinstance(index, tuple) else [*map(_plain, index)] if isinstance(index, list) else index
+
+
+def flows(x: Array) -> bool:
+    """Whether a gradient flows into x, in this body or one that it stands in."""
+    while x.__class__ is Traced:
+        if x.owner.ambient or hasattr(x.owner, "tape"):
+            return x.owner.alive and x.extra is not None
+        x = x.value
+    return False
 
 
 def without_history(x: Array) -> Array:

@@ -8,26 +8,44 @@ from __future__ import annotations
 
 from ..core.array import Array
 from ..core.dtype import BOOL, bool_, uint8
-from ..core.interpreter import STATE
+from ..core.cell import Cell
+from ..core.interpreter import STATE, Traced, body, use
 from ..prims import algebra, compare, convert
+from ..transforms.ambient import same
 from ..transforms.linearize import Tape
 
 
 class View:
     """An op over a base: `index` says which of its results, if it has several."""
 
-    __slots__ = ("base", "op", "rest", "params", "index", "aval", "seen", "made", "strides")
+    __slots__ = ("base", "op", "rest", "params", "index", "aval", "unrecorded", "seen", "made", "strides", "__weakref__")
 
     def __init__(self, base, op, rest, params, index, aval):
         self.base, self.op, self.rest, self.params, self.index, self.aval = base, op, rest, params, index, aval
+        self.unrecorded = STATE.stopped > body(STATE.current).born  # made under `no_grad`
         self.seen = self.made = self.strides = None
 
     def read(self) -> Array:
-        """What the base's elements look like through it."""
+        """What the base's elements look like through it: the same value, with the same history, until the base changes."""
         value = self.base.read()
-        if value is not self.seen:
-            self.made, self.seen = self.forth(value), value
+        here = STATE.current
+        if body(here) is not self.base.home:
+            return self._read_in(here, value) if here.ambient else self.forth(value)
+        seen, made = self.seen, self.made
+        if seen is not None:
+            if same(value, seen):
+                return made
+            if seen.__class__ is Traced and seen.owner is here and value is seen.value:  # recording is off
+                return made.value if made.__class__ is Traced and made.owner is here else made
+        self.made, self.seen = self.forth(value), value
         return self.made
+
+    def _read_in(self, here, value: Array) -> Array:
+        """The same in a body that is not its own: what it is there, its recording remembers."""
+        found = here.looks.get(self)
+        if found is None or not same(value, found[0]):
+            found = here.looks[self] = value, self.forth(value)
+        return found[1]
 
     def forth(self, value: Array) -> Array:
         """The view of a value."""
@@ -62,3 +80,36 @@ class View:
         finally:
             STATE.current = before
         return tape.pull([out], [new], [variable])[0]
+
+
+class Shown(Cell):
+    """What a leaf reads that is a view, or a detached name of another's storage: those elements, and no history but the leaf's.
+
+    It is a cell, so that programs take it as an input which carries the leaf's gradient.
+    """
+
+    __slots__ = ("source",)
+
+    def __init__(self, source):
+        self.source, self.home, self.version, self.name = source, source.home, 0, source.name
+
+    def seen_in(self, interpreter) -> Array:
+        """The elements as the body of `interpreter` sees them."""
+        with use(interpreter):
+            return self.source.read()
+
+    @property
+    def held(self) -> Array:
+        """The elements, where the leaf was made."""
+        return self.seen_in(self.home)
+
+    @held.setter
+    def held(self, value: Array) -> None:
+        self.source = self.source.over(value)
+
+    @property
+    def root(self) -> Cell:
+        source = self.source
+        while source._look is not None:
+            source = source._look.base
+        return source.cell

@@ -74,7 +74,7 @@ class Ambient(Interpreter):
     Ops on values without history go to the body, and so do all while recording is stopped (`no_grad`).
     """
 
-    __slots__ = ("leaves",)
+    __slots__ = ("leaves", "looks")
     ambient = True
 
     def __init__(self, parent: Interpreter):
@@ -82,6 +82,7 @@ class Ambient(Interpreter):
         self.leaves = (
             weakref.WeakKeyDictionary()
         )  # the slot of a tensor's gradient -> Leaf (tensors compare by elements, slots by identity)
+        self.looks = weakref.WeakKeyDictionary()  # a view of something from outside -> (what it was read from, what it is here)
 
     # ------------------------------------------------------------------------------------------------------- cells
 
@@ -269,6 +270,15 @@ def history(x) -> tuple | None:
             raise leak_error(x)
         return x.owner, x.extra
     return None
+
+
+def same(x: Array, y: Array) -> bool:
+    """Whether they are one value with one history."""
+    while x is not y:
+        if not (x.__class__ is Traced and y.__class__ is Traced and x.owner is y.owner and x.owner.ambient and x.extra == y.extra):
+            return False
+        x, y = x.value, y.value
+    return True
 
 
 def rebased(x: Array, primal: Array) -> Array:

@@ -202,7 +202,9 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         return outs
 
     graph, captures, out_avals = stage(flat, tuple([aval_of(given[i]) for i in dynamic]), label, names, trace)
-    return _assembled(trace, graph, captures, out_avals, [aval_of(given[i]) for i in dynamic], label, kept)
+    program = _assembled(trace, graph, captures, out_avals, [aval_of(given[i]) for i in dynamic], label, kept)
+    captures.clear()  # the trace lives until the collector finds it; it must not hold the state, or the first call could not take its buffers
+    return program
 
 
 def _append(outs: list, quiet: set, value) -> int:

@@ -38,6 +38,8 @@ class Trace(Recorder):
             return cell.held
         if cell in self.overlay:
             return self.overlay[cell]
+        if cell.root in self.overlay:
+            return cell.seen_in(self)
         if cell not in self.lifted:
             self.lifted[cell] = self.lift(cell, leaf)
         return self.lifted[cell]

@@ -201,6 +201,82 @@ def test_the_configuration_of_an_object():
     both(between=between, loss=loss)
 
 
+class Config:
+    scale = 1.0
+
+
+def config_of(index):
+    return CONFIGS[index]
+
+
+CONFIGS = [Config(), Config()]
+
+
+@pytest.mark.parametrize("how", ["through a call", "in a loop", "by its class", "in a function inside", "of the instance"])
+def test_what_a_configuration_holds_by_other_roads(how):
+    config = CONFIGS[0]
+    config.scale = 1.0
+
+    def through_a_call(x):
+        found = config_of(0)
+        return x * found.scale
+
+    def in_a_loop(x):
+        for c in CONFIGS:
+            x = x * c.scale
+        return x
+
+    def by_its_class(x):
+        return x * Config.scale
+
+    def in_a_function_inside(x):
+        return (lambda: x * config.scale)()
+
+    def of_the_instance(x):
+        return x * CONFIGS[1].scale  # which has none of its own at first
+
+    f = {"through a call": through_a_call, "in a loop": in_a_loop, "by its class": by_its_class}
+    f = f | {"in a function inside": in_a_function_inside, "of the instance": of_the_instance}
+    compiled, x = torch.compile(f[how]), torch.ones(1)
+    for scale in (1.0, 1.0, 2.0, 3.0):
+        try:
+            if how == "by its class":
+                Config.scale = scale
+            elif how == "of the instance":
+                if scale > 1:
+                    CONFIGS[1].scale = scale
+            else:
+                config.scale = scale
+            assert compiled(x).item() == scale == f[how](x).item()
+        finally:
+            Config.scale = 1.0 if how != "by its class" or scale == 3.0 else Config.scale
+    CONFIGS[1].__dict__.clear()
+    assert not compiled.breaks
+
+
+def test_the_default_dtype():
+    f = torch.compile(lambda: torch.zeros(2))
+    assert f().dtype is torch.float32
+    try:
+        torch.set_default_dtype(torch.float64)
+        assert f().dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_one_launch_a_step(monkeypatch):
+    """What reaches the bottom of the stack in a step is one op: the program."""
+    from functorch_lite.xla import EVAL
+
+    run = Run(True, steps=2, norm=True, p=0.5)
+    x, y = torch.tensor(X), torch.tensor(Y)
+    seen = []
+    bind = type(EVAL).bind
+    monkeypatch.setattr(type(EVAL), "bind", lambda self, op, args, params: seen.append(op.name) or bind(self, op, args, params))
+    run.step(x, y)
+    assert seen == ["call"]
+
+
 def test_a_layer_frozen_then_unfrozen():
     def between(i, run):
         run.net.first.requires_grad_(not 3 <= i < 6)
