@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import contextmanager
+
 from ..core.array import Array
-from ..core.interpreter import STATE, body, lowered, use
+from ..core.face import read
+from ..core.interpreter import STATE, body, lowered, serial, use
 from ..prims import algebra
+from ..refs.promotion import to_dtype
 from ..transforms.ambient import Leaf, history
 from .grad_mode import no_grad
 from .hooks import HookDict, RemovableHandle
@@ -50,46 +55,67 @@ def _cotangent(name: str, value: Array, g):
         if value.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype}")
         return algebra.full_like(value, 1)
-    given = g.read() if isinstance(g, Tensor) else g
+    given = read(g)
     if given.shape != value.shape:
         raise RuntimeError(f"{name}: Mismatch in shape: the gradient has shape {list(given.shape)} and the output {list(value.shape)}")
-    return given
+    if given.dtype.is_complex is not value.dtype.is_complex:
+        raise RuntimeError(f"{name}: a gradient of {given.dtype} for an output of {value.dtype}: both must be complex, or both real")
+    return to_dtype(given, value.dtype)
 
 
-def _hooked(hook_level: bool):
-    """What runs the hooks of an edge when its gradient has been found."""
+class _Hooks:
+    """Runs hooks in the body that `ambient` records, recorded there only if the gradients are."""
 
-    def seen(edge, c):
+    def __init__(self, ambient, graph: bool):
+        self.ambient, self.graph = ambient, graph
+
+    def __call__(self, edge, c: Array) -> Array:
+        """The gradient of an edge after its hooks; a result that keeps its gradient is given it."""
         node, i = edge
         if node.__class__ is Leaf:
             tensor = node.tensor()
-            hooks = tensor._hooks if tensor is not None else None
+            hooks, retained = tensor._hooks if tensor is not None else None, None
         else:
-            hooks = node.hooks.get(i) if node.hooks else None
+            hooks, retained = node.hooks and node.hooks.get(i), node.retained and node.retained.get(i)
         for hook in list(hooks.values()) if hooks else ():
-            out = hook(Tensor.over(c))
-            if out is not None:
-                if not isinstance(out, Tensor) or out.aval.shape != c.shape:
-                    raise RuntimeError(
-                        f"register_hook: a hook must return a Tensor of the gradient's shape {list(c.shape)} or None, got {out!r}"
-                    )
-                c = out.read()
+            c = self._changed(hook, c)
+        tensor = retained() if retained else None
+        if tensor is not None:
+            with self.running():
+                old = tensor.grad
+                tensor.slot.write(Tensor.over(c) if old is None else old + Tensor.over(c))
         return c
 
-    return seen
+    def _changed(self, hook, c: Array) -> Array:
+        with self.running():
+            out = hook(Tensor.over(c))
+            if out is None:
+                return c
+            if not isinstance(out, Tensor) or out.aval != c.aval:
+                what = out.aval if isinstance(out, Tensor) else type(out).__name__
+                raise RuntimeError(f"register_hook: a hook must return a Tensor like the gradient, {c.aval}, or None; got {what}")
+            return out.read() if self.graph else lowered(out.read(), self.ambient.parent)
+
+    @contextmanager
+    def running(self):
+        """The body and the grad mode of a hook: off without ``create_graph``, as in PyTorch, except below a `grad`, which needs them."""
+        before = STATE.stopped
+        if not self.graph and not self.ambient.born:
+            STATE.stopped = serial()
+        try:
+            with use(self.ambient if self.graph else self.ambient.parent):
+                yield
+        finally:
+            STATE.stopped = before
 
 
 def _pull(ambient, edges, cotangents, wanted, retain_graph, create_graph) -> dict:
     keep = create_graph if retain_graph is None else retain_graph
+    seen = _Hooks(ambient, create_graph)
     if create_graph:
-        return ambient.pull(edges, cotangents, wanted, graph=True, keep=keep, seen=_hooked(True))
-    with no_grad_of(ambient):
-        return ambient.pull(edges, [lowered(c, ambient.parent) for c in cotangents], wanted, keep=keep, seen=_hooked(False))
-
-
-def no_grad_of(ambient):
-    """Runs at the body that `ambient` records, where nothing more is recorded there."""
-    return use(ambient.parent)
+        return ambient.pull(edges, cotangents, wanted, graph=True, keep=keep, seen=seen)
+    with use(ambient.parent):  # where nothing is recorded for `backward`
+        return ambient.pull(edges, [lowered(c, ambient.parent) for c in cotangents], wanted, keep=keep, seen=seen)
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
@@ -115,18 +141,20 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
             )
     found = _pull(ambient, edges, cotangents, leaves, retain_graph, create_graph)
     for edge, c in found.items():
-        tensor = targets[edge]
-        _accumulate(tensor, c, create_graph)
-        for hook in list(tensor.__dict__.get("_after", {}).values()):
-            hook(tensor)
+        if edge in targets:
+            tensor = targets[edge]
+            _accumulate(tensor, c, create_graph)
+            for hook in list(tensor.__dict__.get("_after", {}).values()):
+                with _Hooks(ambient, create_graph).running():
+                    hook(tensor)
 
 
 def _targets(ambient, edges, leaves) -> dict:
     """The tensors whose `.grad` will change, by edge."""
     if leaves is not None:
         return leaves
-    nodes = [n for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
-    return {(n, 0): n.tensor() for n in nodes if n.tensor() is not None}
+    leaves = [(n, n.tensor()) for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
+    return {(n, 0): t for n, t in leaves if t is not None and t._wants}
 
 
 def _accumulate(tensor: Tensor, c: Array, create_graph: bool) -> None:
@@ -141,6 +169,8 @@ def _accumulate(tensor: Tensor, c: Array, create_graph: bool) -> None:
 
 
 def _edge(name: str, ambient, x: Tensor, i: int):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: input {i} must be a Tensor, got {type(x).__name__}; Arrays are differentiated by fl.grad(f)(x)")
     value = x.read()
     found = history(value)
     if found is None or found[0] is not ambient:
@@ -169,6 +199,8 @@ def grad(
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     inputs = _listed(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: allow_unused must be True or not given with materialize_grads=True, got allow_unused=False")
     ambient, edges, cotangents = _roots("grad", outputs, grad_outputs)
     wanted = [_edge("grad", ambient, x, i) for i, x in enumerate(inputs)]
     found = _pull(ambient, edges, cotangents, set(wanted), retain_graph, create_graph)
@@ -236,10 +268,7 @@ def retain_grad(tensor: Tensor) -> None:
         return
     if not tensor.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    tensor._retains = True
-
-    def keep(g):
-        old = tensor.grad
-        tensor.slot.write(g if old is None else old + g)
-
-    register_hook(tensor, keep)
+    node, i = tensor._retains = history(tensor.read())[1]
+    if node.retained is None:
+        node.retained = {}
+    node.retained[i] = weakref.ref(tensor)

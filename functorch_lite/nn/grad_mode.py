@@ -41,27 +41,35 @@ class _Mode:
             @wraps(function)
             def generator(*args, **kwargs):
                 source = function(*args, **kwargs)
+                go_on, sent = source.send, None
                 while True:
-                    with type(self)._again(self):
+                    with self._again():
                         try:
-                            item = next(source)
+                            item = go_on(sent)
                         except StopIteration as stop:
                             return stop.value
-                    yield item
+                    try:
+                        go_on, sent = source.send, (yield item)
+                    except GeneratorExit:
+                        with self._again():
+                            source.close()
+                        raise
+                    except BaseException as error:
+                        go_on, sent = source.throw, error
 
             return generator
 
         @wraps(function)
         def decorated(*args, **kwargs):
-            with type(self)._again(self):
+            with self._again():
                 return function(*args, **kwargs)
 
         return decorated
 
-    @staticmethod
-    def _again(mode):
-        out = object.__new__(type(mode))
-        out.enabled = mode.enabled
+    def _again(self):
+        """Another one like it, for one call."""
+        out = object.__new__(type(self))
+        out.enabled = self.enabled
         return out
 
 
@@ -113,7 +121,11 @@ class set_grad_enabled(_Mode):
             _switch(self.enabled)
 
     def __enter__(self):
-        self.__dict__.setdefault("_before", []).append(self._first)
-        if self.enabled is not is_grad_enabled():
-            _switch(self.enabled)
+        first = self.__dict__.pop("_first", STATE.stopped)
+        super().__enter__()
+        self._before[-1] = first
         return self
+
+    def __call__(self, function):
+        STATE.stopped = self.__dict__.pop("_first", STATE.stopped)  # as a decorator it switches in the calls only
+        return super().__call__(function)

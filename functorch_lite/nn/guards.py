@@ -270,12 +270,12 @@ class Watch:
             code = frame.f_code
             if code is Module.__call__.__code__:
                 self._module(frame.f_locals["self"])
-            elif is_user(code.co_filename):
+            elif _is_users_code(frame):
                 self._frame(frame)
             elif code.co_filename.startswith(_HOME):
                 self._library(frame, code)
         elif event == "return":
-            if is_user(frame.f_code.co_filename):
+            if _is_users_code(frame):
                 self._locals(frame)
         elif event == "c_call":
             what = _effect_of(argument)
@@ -450,6 +450,12 @@ def kind_of(filename: str) -> str:
 def is_user(filename: str) -> bool:
     """Whether code in this file is the user's."""
     return kind_of(filename) == "user"
+
+
+def _is_users_code(frame) -> bool:
+    """Whether a frame runs the user's code. What was generated (the __init__ of a dataclass) belongs to the module whose globals it has."""
+    name = frame.f_code.co_filename
+    return is_user(name) and (name != "<string>" or is_user(frame.f_globals.get("__file__") or name))
 
 
 _KINDS: dict[str, str] = {}

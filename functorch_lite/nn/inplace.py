@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from ..core.array import Array, Operable
-from ..core.dtype import NUMBERS
+from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
 from ..refs.promotion import expand_to, to_dtype
 
-_CATEGORIES = ("Bool", "Long", "Float", "ComplexFloat")
-
-
 def written(target, new) -> Array:
     """`new` in the dtype of `target`, which PyTorch gives whatever is assigned."""
-    if new.__class__ in NUMBERS:
+    if new.__class__ in NUMBERS and category_of(new) <= target.dtype.category:
         return new
     return to_dtype(read(new), target.dtype)
 
@@ -87,3 +84,19 @@ def _in_place(name: str, function):
         f"`{name[:-1]}`, written into the tensor. Raises RuntimeError where the result has another shape or a wider kind of dtype."
     )
     return method
+
+
+def _augmented(name: str):
+    operator = getattr(Operable, f"__{name}__")
+
+    def method(self, other):
+        out = operator(self, other)
+        return out if out is NotImplemented else self._assign(fitting(self, read(out), f"{name}_"))
+
+    method.__name__ = f"__i{name}__"
+    method.__qualname__, method.__doc__ = f"Tensor.{method.__name__}", f"See `__{name}__`; written into the tensor."
+    setattr(InPlace, method.__name__, method)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _augmented(_name)

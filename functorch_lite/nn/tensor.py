@@ -38,7 +38,7 @@ class Tensor(Face, InPlace, Operable):
     """
 
     def __init__(self, data=(), requires_grad: bool = False):
-        value = data.read() if isinstance(data, Tensor) else asarray(data)
+        value = data.array if isinstance(data, Tensor) else asarray(data)
         self._begin(Cell(value), None)
         if requires_grad:
             self.requires_grad_()
@@ -51,7 +51,8 @@ class Tensor(Face, InPlace, Operable):
         self._quiet = False  # a detached name of its storage: it reads without history,
         self._own = None  # except for its own, which a write through this name gave it: (what it read then, with it)
         self._slot = None  # its gradient, once something has asked for it
-        self._hooks = None
+        self._hooks = None  # of a leaf; those of a result are its node's
+        self._retains = None  # the edge whose gradient a result keeps
 
     @classmethod
     def over(cls, value: Array) -> Tensor:
@@ -281,7 +282,7 @@ class Tensor(Face, InPlace, Operable):
     @property
     def retains_grad(self) -> bool:
         """Whether a non-leaf keeps its gradient."""
-        return self.__dict__.get("_retains", False)
+        return self._retains is not None
 
     def detach(self) -> Tensor:
         """The same storage without history: a write to one is seen by the other."""
@@ -321,6 +322,17 @@ class Tensor(Face, InPlace, Operable):
 
     _version = version
 
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this is a view of, or None."""
+        base = self._look and self._look.base
+        while base is not None and base._look is not None:
+            base = base._look.base
+        return base
+
+    def _is_view(self) -> bool:
+        return self._look is not None
+
     def replace(self, value: Array) -> None:
         self._assign(value)
 
@@ -339,6 +351,11 @@ class Tensor(Face, InPlace, Operable):
             look.base._assign(look.back(base, value), outside)
         else:
             self.cell.write(rebased(self.peek(), without_history(value)) if stopped else value)
+        if self._retains is not None and not stopped:
+            node, i = self._retains
+            node.retained.pop(i, None)
+            self._retains = None
+            self.retain_grad()
         return self
 
     def _assign_alone(self, value: Array) -> Tensor:
@@ -451,7 +468,7 @@ class Tensor(Face, InPlace, Operable):
             more = ", requires_grad=True"
         elif self.requires_grad:
             node = self.grad_fn
-            more = f", grad_fn=<{node.name}>" if node is not None else ", requires_grad=True"
+            more = f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True"
         if is_meta(value):
             return f"tensor(..., device='meta', size={tuple(self.shape)}{more})"
         if value.__class__ is Traced:
@@ -470,13 +487,22 @@ class Tensor(Face, InPlace, Operable):
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. Use detach() or clone()"
             )
-        out = type(self).__new__(type(self))
-        out._begin(Cell(self.array, self.name), None)
-        out._wants = self._wants
-        memo[id(self)] = out
+        memo[id(self)] = out = self._copied(type(self), memo)
+        if self._wants:
+            out.requires_grad_()
         if self.grad is not None:
             out.slot.write(self.grad.__deepcopy__(memo))
         _copy_attributes(self, out, memo)
+        return out
+
+    def _copied(self, cls, memo) -> Tensor:
+        """Its storage and its views, copied once for all tensors that share them."""
+        out, look = cls.__new__(cls), self._look
+        if look is not None:
+            out._begin(None, View(look.base._copied(Tensor, memo), look.op, look.rest, look.params, look.index, look.aval))
+        else:
+            cell = memo.get(id(self.cell))
+            out._begin(cell or memo.setdefault(id(self.cell), Cell(self.array, self.name)), None)
         return out
 
     def __reduce_ex__(self, protocol):

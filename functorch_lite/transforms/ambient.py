@@ -24,33 +24,45 @@ _NUMBERS = itertools.count()
 class Leaf:
     """Where history begins: what belongs to a tensor that requires grad, in one body."""
 
-    __slots__ = ("number", "tensor", "hooks", "__weakref__")
-    name = "AccumulateGrad"
+    __slots__ = ("number", "tensor", "__weakref__")
     next_functions = ()
 
     def __init__(self, tensor):
-        self.number, self.tensor, self.hooks = next(_NUMBERS), weakref.ref(tensor), None
+        self.number, self.tensor = next(_NUMBERS), weakref.ref(tensor)
+
+    def name(self) -> str:
+        """PyTorch's way to call it."""
+        return "AccumulateGrad"
+
+    @property
+    def variable(self):
+        """The tensor."""
+        return self.tensor()
 
     def __repr__(self) -> str:
-        return f"<{self.name}>"
+        return f"<{self.name()}>"
+
+
+SAME = object()  # the `apply` of a node whose op had nothing to do: its result is its argument
 
 
 class Node:
     """An op that made values with history: PyTorch's `grad_fn`."""
 
-    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "line", "avals", "__weakref__")
+    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "retained", "line", "avals", "light", "__weakref__")
 
     def __init__(self, op, edges, primals, params, ans, apply, line):
         self.number, self.op, self.edges, self.params, self.apply, self.line = next(_NUMBERS), op, edges, params, apply, line
         self.avals = tuple([x.aval for x in ans]) if op.multi else (ans.aval,)
-        if op.kind == "linear":  # its derivative depends on shapes only: nothing is kept alive for it
+        self.light = op.kind == "linear" or apply is SAME
+        if self.light:  # its derivative depends on shapes only: nothing is kept alive for it
             self.primals = tuple([Linear(x.aval) if e is not None else x for x, e in zip(primals, edges)])
             self.ans = None
         else:
             self.primals, self.ans = tuple(primals), ans
         self.hooks = None  # output number -> functions of its gradient
+        self.retained = None  # output number -> the tensor that keeps its gradient (weakly)
 
-    @property
     def name(self) -> str:
         """PyTorch's way to call it: 'MulBackward0'."""
         return "".join(part[:1].upper() + part[1:] for part in self.op.name.split("_")) + "Backward0"
@@ -62,10 +74,10 @@ class Node:
 
     def register_hook(self, hook: Callable):
         """Calls hook(gradients of the outputs) when this node's turn comes."""
-        raise NotImplementedError(f"{self.name}.register_hook: hooks belong to tensors here; register them on the tensor")
+        raise NotImplementedError(f"{self.name()}.register_hook: hooks belong to tensors here; register them on the tensor")
 
     def __repr__(self) -> str:
-        return f"<{self.name}>"
+        return f"<{self.name()}>"
 
 
 class Ambient(Interpreter):
@@ -141,11 +153,20 @@ class Ambient(Interpreter):
             if op.decompose is None:
                 op.rule("jvp")
             STATE.current = self
-            return op.run(args, params)
+            out = op.run(args, params)
+            return tuple([self._passed(op, args, x) for x in out]) if op.multi else self._passed(op, args, out)
         else:
             ans = self.parent.bind(op, tuple(primals), params)
         node = Node(op, edges, primals, params, ans, apply, STATE.line)
         return tuple([self.made_by(node, i, x) for i, x in enumerate(ans)]) if op.multi else self.made_by(node, 0, ans)
+
+    def _passed(self, op, args, out):
+        """A result that is an argument, as a value of its own: gradients and hooks of the one are not the other's."""
+        for x in args:
+            if out is x and out.__class__ is Traced and out.owner is self and out.extra is not None:
+                node = Node(op, (x.extra,), (x.value,), (), (x,) if op.multi else x, SAME, STATE.line)
+                return Traced(self, x.aval, x.value, (node, 0), STATE.line)
+        return out
 
     def made_by(self, node, i: int, x):
         """Output number i of a node; a result that has no derivative is simply the body's."""
@@ -200,7 +221,7 @@ class Ambient(Interpreter):
                 if any(which):
                     for edge, c in zip(node.edges, self._transposed(node, cts, which, level, graph)):
                         give(edge, c)
-                if not (graph or keep) and node.op.kind != "linear":
+                if not (graph or keep or node.light):
                     node.primals = node.ans = node.apply = None
         finally:
             STATE.current, STATE.line, STATE.stopped = before, line, stopped
@@ -229,9 +250,11 @@ class Ambient(Interpreter):
 
     def _transposed(self, node, cts, which, level, graph):
         """The cotangents of a node's arguments, where wanted: its linearization, transposed at `level`."""
+        if node.apply is SAME:
+            return cts
         if node.primals is None:
             raise RuntimeError(
-                f"Trying to backward through the graph a second time: {node.name} (made at {show_line(node.line)}) has given its saved values "
+                f"Trying to backward through the graph a second time: {node.name()} (made at {show_line(node.line)}) has given its saved values "
                 "away. Pass retain_graph=True to the first backward or autograd.grad call"
             )
         op, params, primals, ans, apply = node.op, node.params, node.primals, node.ans, node.apply
@@ -243,7 +266,7 @@ class Ambient(Interpreter):
         STATE.current = level
         if op.vjp is not None and apply is None and op.linearize is None:
             return op.vjp(list(which), tuple(cts) if op.multi else cts[0], ans, *primals, *params)
-        tape = Tape(level, node.name)
+        tape = Tape(level, node.name())
         tangents = [tape.variable(x.aval) if w else None for x, w in zip(primals, which)]
         if op.linearize is not None:
             if apply is None:

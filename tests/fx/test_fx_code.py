@@ -268,8 +268,24 @@ def test_drawings():
             assert x + w <= u or u + s <= x or y + h <= v or v + t <= y, "two boxes overlap"
     page = gm._repr_html_()
     assert "<svg" in page and "prims.scan" in page
+    assert "<details open>" in fl.make_fx(fl.sin)(X)._repr_html_()  # a small graph is shown at once
+    assert "class Graph:" in gm.graph._repr_html_()
     fx.Graph().output(())
     assert fx.GraphModule({}, fx.symbolic_trace(lambda: 3).graph).draw().startswith("<svg")
+
+
+def test_lines_of_notebook_cells(monkeypatch):
+    """IPython knows the number of the cell that a temporary file stands for."""
+
+    class Shell:
+        compile = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[3]") if name == __file__ else None)
+
+    gm = fl.make_fx(lambda x: fl.sin(x))(X)
+    assert f"# {__file__}:" in gm.print_readable(print_output=False)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=Shell))
+    assert "# In[3]:" in gm.print_readable(print_output=False)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))  # imported, but not what runs this
+    assert f"# {__file__}:" in gm.print_readable(print_output=False)
 
 
 def test_ipython_pretty():
@@ -278,6 +294,8 @@ def test_ipython_pretty():
             self.shown = s
 
     p = Printer()
-    fl.make_fx(lambda x: fl.sin(x))(X)._repr_pretty_(p, False)
-    assert "fl.sin(x)" in p.shown
+    gm = fl.make_fx(lambda x: fl.sin(x))(X)
+    for shown in (gm, gm.graph):
+        shown._repr_pretty_(p, False)
+        assert "fl.sin(x)" in p.shown
     assert "def forward" in repr(fl.make_fx(lambda x: fl.sin(x))(X))

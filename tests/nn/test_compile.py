@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import functorch_lite.torch as torch
+from functorch_lite.core.interpreter import body, current
 from functorch_lite.errors import GraphBreak
 from functorch_lite.torch import nn
 from functorch_lite.torch.nn import functional as F
+from functorch_lite.transforms.program import Program
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 4)).astype(np.float32)
@@ -470,6 +473,33 @@ def test_state_buffers_are_donated():
     run.step(torch.tensor(X), torch.tensor(Y))
     for buffer, before in zip(watched, kept):
         np.testing.assert_array_equal(np.asarray(buffer), before)
+
+
+def test_the_first_call_takes_the_buffers_that_later_ones_take(monkeypatch):
+    """Another choice of donated buffers would be another executable, compiled in the second step."""
+    spare, taken = Program.spare, []
+
+    def seen(program, held=0):
+        taken.append(spare(program, held))
+        return taken[-1]
+
+    monkeypatch.setattr(Program, "spare", seen)
+    run = Run(True, steps=3, norm=True)
+    assert len(taken) == 3 and len(set(taken)) == 1
+    assert len(taken[0]) == 4 * len(list(run.net.parameters())) + 3
+
+
+def test_what_jax_does_to_compile_an_op_is_no_side_effect():
+    """Ops on values at hand run while a step is traced; at first they are compiled, and jax looks at the clock and fills caches."""
+    bottom = body(current())
+    kept = bottom.executables.copy()
+    bottom.executables.clear()
+    jax.clear_caches()
+    try:
+        one_program(Run(True, steps=2, norm=True))
+        assert len(bottom.executables) > 3
+    finally:
+        bottom.executables.update(kept)
 
 
 def test_a_buffer_is_taken_when_nobody_else_holds_it():

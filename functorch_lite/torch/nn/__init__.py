@@ -2,4 +2,4 @@
 
 from ...nn import *
 from ...nn.parameter import Buffer, Parameter
-from . import functional, init, modules, parameter
+from . import functional, init, modules, parameter, utils
