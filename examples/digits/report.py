@@ -30,7 +30,7 @@ def table(runs: list[Run]) -> Table:
             f"{run.compile_time:.2f} s",
             "op by op" if run.programs is None else str(run.programs),
         )
-    out.caption = "accuracy: on the test split; a step: the median; compiling: what the first steps took longer"
+    out.caption = "accuracy on the test split; median step; what the first steps took longer"
     return out
 
 

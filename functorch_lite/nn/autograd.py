@@ -22,6 +22,16 @@ def _listed(x) -> list:
     return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
+def recorded(x: Tensor) -> Array:
+    """Its value with its history, also under `no_grad`."""
+    before = STATE.stopped
+    STATE.stopped = min(before, body(STATE.current).born)
+    try:
+        return x.read()
+    finally:
+        STATE.stopped = before
+
+
 def _roots(name: str, outputs, gradients):
     """(ambient, edges, cotangents) of the outputs."""
     outputs = _listed(outputs)
@@ -32,7 +42,7 @@ def _roots(name: str, outputs, gradients):
     for i, (y, g) in enumerate(zip(outputs, gradients)):
         if not isinstance(y, Tensor):
             raise TypeError(f"{name}: element {i} must be a Tensor, got {type(y).__name__}; Arrays are differentiated by fl.grad(f)(x)")
-        value = y.read()
+        value = recorded(y)
         found = history(value)
         if found is None:
             raise RuntimeError(
@@ -171,8 +181,7 @@ def _accumulate(tensor: Tensor, c: Array, create_graph: bool) -> None:
 def _edge(name: str, ambient, x: Tensor, i: int):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: input {i} must be a Tensor, got {type(x).__name__}; Arrays are differentiated by fl.grad(f)(x)")
-    value = x.read()
-    found = history(value)
+    found = history(recorded(x))
     if found is None or found[0] is not ambient:
         raise RuntimeError(
             f"{name}: one of the differentiated Tensors does not require grad: input {i}, {x.aval}; call requires_grad_() before it is used"

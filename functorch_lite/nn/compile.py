@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable
 from functools import update_wrapper
 
+import attrs
+
 from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.aval import aval_of
@@ -145,8 +147,7 @@ class Compiled:
         if effect is not None:
             watch.undo()
             raise GraphBreak(str(effect))
-        object.__setattr__(program, "guards", watch.guards())
-        return program
+        return attrs.evolve(program, guards=watch.guards())
 
     def _as_written(self, broken: GraphBreak, key, args, kwargs):
         if self._fullgraph:

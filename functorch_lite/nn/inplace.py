@@ -7,6 +7,7 @@ from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
 from ..refs.promotion import expand_to, to_dtype
 
+
 def written(target, new) -> Array:
     """`new` in the dtype of `target`, which PyTorch gives whatever is assigned."""
     if new.__class__ in NUMBERS and category_of(new) <= target.dtype.category:

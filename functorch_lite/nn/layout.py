@@ -53,13 +53,16 @@ def _through(look) -> tuple[int, ...]:
     base = look.base
     if "reshapes" in look.op.traits:
         return reshaped(base.aval.shape, strides(base), look.aval.shape)
-    if look.op.reference is None or look.aval.dtype is not base.dtype:
-        return row_major(look.aval.shape)
+    if look.op.reference is None:
+        return strides(base) if look.aval.shape == base.aval.shape else row_major(look.aval.shape)
     # NumPy's views change the description only, so a description without memory behind it is enough
-    shadow = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), base.aval.shape, strides(base))
+    element = np.dtype(np.complex64 if base.dtype.is_complex else np.int8)
+    steps = [n * element.itemsize for n in strides(base)]
+    shadow = np.lib.stride_tricks.as_strided(np.empty(1, element), base.aval.shape, steps)
     rest = [np.asarray(x) if isinstance(x, Array) else x for x in look.rest]
     out = look.op.spell(look.op.reference, [shadow, *rest], look.params)
-    return (out if look.index is None else out[look.index]).strides  # in bytes, of elements of one byte
+    out = out if look.index is None else out[look.index]
+    return tuple([n // out.itemsize for n in out.strides])
 
 
 def reshaped(shape, old, new) -> tuple[int, ...] | None:

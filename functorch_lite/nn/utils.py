@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..refs.norms import vector_norm
 from ..refs.join import cat, stack
+from ..refs.norms import vector_norm
 from .create import tensor
 from .grad_mode import no_grad
 from .tensor import Tensor

@@ -7,8 +7,8 @@ which places those are. An op may bring a rule of its own (`view=` in its declar
 from __future__ import annotations
 
 from ..core.array import Array
-from ..core.dtype import BOOL, bool_, uint8
 from ..core.cell import Cell
+from ..core.dtype import BOOL, bool_, uint8
 from ..core.interpreter import STATE, Traced, body, use
 from ..prims import algebra, compare, convert
 from ..transforms.ambient import same
@@ -57,7 +57,7 @@ class View:
         if callable(self.op.view):
             return self.op.view(base, new, *self.rest, *self.params)
         size, whole = new.aval.size, base.aval.size
-        if size > whole:
+        if size > whole or "overlaps" in self.op.traits and self.op.traits["overlaps"](*self.params):
             raise RuntimeError(
                 f"unsupported operation: more than one element of the written-to tensor refers to a single memory location ({self.op.name} of "
                 f"{base.aval} as {new.aval}). Please clone() the tensor before performing the operation."

@@ -232,7 +232,7 @@ def _bound(b):
 
 def _getitem(self, key):
     operands, spec = spec_of(self, items(self, key))
-    return getitem(self, *operands, spec=spec) if spec else self
+    return getitem(self, *operands, spec=spec) if spec or isinstance(self, Face) else self  # of a Face: another one, a view
 
 
 Operable.__getitem__ = _getitem

@@ -294,7 +294,12 @@ def _pad_reference(x, pad, mode, value):
 # ---------------------------------------------------------------------------------------------------------- windows
 
 
-@composite(method="unfold", reference=lambda x, d, size, step: _unfold_reference(x, d, size, step))
+@composite(
+    method="unfold",
+    reference=lambda x, d, size, step: _unfold_reference(x, d, size, step),
+    view=True,
+    traits={"overlaps": lambda d, size, step: step < size},
+)
 def unfold_dim(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of this size along a dimension, `step` apart; the window's elements come in a new last dimension.
 

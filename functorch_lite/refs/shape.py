@@ -76,7 +76,7 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
     return reshaped(x, filled_in("reshape", shape, x.aval.size))
 
 
-@composite(name="view_dtype")
+@composite(name="view_dtype", view=lambda base, new, dtype: _view_dtype(new, base.dtype))
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
     """The bits of input as another dtype; the last dimension grows or shrinks as the elements do, as in PyTorch."""
     x = array_of(input)
@@ -305,7 +305,7 @@ def t(input: Tensor) -> Tensor:
     return permuted(x, tuple(range(x.ndim))[::-1])
 
 
-@composite(method=True, reference=lambda x: np.swapaxes(x.conj() if x.dtype.kind == "c" else x, -1, -2))
+@composite(method=True, reference=lambda x: np.swapaxes(x.conj() if x.dtype.kind == "c" else x, -1, -2), view=True)
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose over the last two dimensions.
 

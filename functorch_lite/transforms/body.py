@@ -253,14 +253,20 @@ def close(f, ins: tuple[Aval, ...], label: str) -> Body:
     return intern(graph, tuple(ins), out_avals, label)
 
 
-def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, list]:
-    """A body of f with what it closed over as its first inputs, and those values."""
-    graph, captures, out_avals = stage(f, ins, label, names, trace=Trace(ground(), label))
-    if captures:
-        held = [n for n in graph.nodes if n.op == "get_attr"]
+def captures_first(graph: Graph) -> Graph:
+    """The graph with what it captured as its first inputs."""
+    held = [n for n in graph.nodes if n.op == "get_attr"]
+    if held:
         rest = [n for n in graph.nodes if n.op != "get_attr"]
         for n in held:
             n.op = "placeholder"
         graph.nodes = [*held, *rest]
+    return graph
+
+
+def capture(f, ins: tuple[Aval, ...], label: str, names=None) -> tuple[Body, list]:
+    """A body of f with what it closed over as its first inputs, and those values."""
+    graph, captures, out_avals = stage(f, ins, label, names, trace=Trace(ground(), label))
+    captures_first(graph)
     avals = (*[x.aval for x in captures], *ins)
     return intern(graph, avals, out_avals, label), captures

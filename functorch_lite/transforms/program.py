@@ -20,7 +20,7 @@ from ..core.interpreter import STATE, Traced, body, ground, lowered
 from ..prims.control import call
 from .ambient import Node, history
 from .arguments import Outputs, Written, class_of, is_array, leaving
-from .body import Body, intern
+from .body import Body, captures_first, intern
 from .trace import Trace, stage
 
 
@@ -43,6 +43,14 @@ class Recording(Trace):
                 self.held_by[held.cell] = cell
             return held
         return super().lift(cell, leaf)
+
+    def source(self, cell, leaf=None, aval=None) -> Source:
+        """Where a cell is found at a later call."""
+        return Source(cell, self.held_by.get(cell), leaf if leaf is not None and leaf.requires_grad else None, aval)
+
+    def inputs(self) -> dict[int, Source]:
+        """Where the captures that are cells come from at a later call, by their number."""
+        return {i: self.source(cell, leaf, aval_of(self.captures[i])) for i, (cell, leaf) in self.sources.items()}
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -156,10 +164,28 @@ def _alone(cell: Cell, held: int) -> bool:
     return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= 2 + held and sys.getrefcount(cell.held._buffer) <= 2
 
 
+class _Results:
+    """The flat results of a program while it is traced, and through which of them no gradient flows."""
+
+    def __init__(self):
+        self.values: list = []
+        self.quiet: set[int] = set()
+
+    def add(self, value, flows: bool) -> int:
+        """Takes one; its number."""
+        if not flows:
+            self.quiet.add(len(self.values))
+        self.values.append(leaving(value))
+        return len(self.values) - 1
+
+
 def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) -> Program:
-    """The program of f on these leaves: those that `dynamic` numbers are inputs; `arguments(filled leaves)` are (args, kwargs)."""
+    """The program of f on these leaves: those that `dynamic` numbers are inputs; `arguments(filled leaves)` are (args, kwargs).
+
+    ``watch`` is a context in which f runs.
+    """
     trace = Recording(ground(), label)
-    kept: dict = {}
+    results, found = _Results(), {}
 
     def flat(*xs):
         filled = list(given)
@@ -170,68 +196,41 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         with watch or nullcontext():
             out = f(*args, **kwargs)
         leaves, out_spec = pytree.flatten(out)
-        constants = {i: x for i, x in enumerate(leaves) if not is_array(x)}
-        arrays = [x for x in leaves if is_array(x)]
-        outs, quiet = [], set()
+        found["outputs"] = Outputs(out_spec, [class_of(x) for x in leaves])
+        found["constants"] = {i: x for i, x in enumerate(leaves) if not is_array(x)}
+        for x in leaves:
+            if is_array(x):
+                value = read(x)
+                results.add(value, _flows(value))
+        found["writes"] = [Write(i, results.add(value, False)) for i, value in written.found()]
+        found["writes"] += [_write(trace, results, cell, value) for cell, value in trace.overlay.items()]
+        return results.values
 
-        def result(x) -> int:
-            value = read(x)
-            if not _flows(value):
-                quiet.add(len(outs))
-            outs.append(leaving(value))
-            return len(outs) - 1
-
-        for x in arrays:
-            result(x)
-        writes = [Write(i, _append(outs, quiet, v)) for i, v in written.found()]
-        for cell, value in trace.overlay.items():
-            if cell.__class__ is not Slot:
-                writes.append(Write(cell, _append(outs, quiet, lowered(value, trace))))
-            elif value is not None and value.home is trace:
-                writes.append(Write(cell, result(value), face=type(value)))
-            else:
-                writes.append(Write(cell, None, held=value))
-        recorded = len(quiet) < len(outs)
-        kept.update(
-            outputs=Outputs(out_spec, [class_of(x) for x in leaves]),
-            constants=constants,
-            quiet=frozenset(quiet),
-            writes=writes,
-            recorded=recorded,
-        )
-        return outs
-
-    graph, captures, out_avals = stage(flat, tuple([aval_of(given[i]) for i in dynamic]), label, names, trace)
-    program = _assembled(trace, graph, captures, out_avals, [aval_of(given[i]) for i in dynamic], label, kept)
+    ins = tuple([aval_of(given[i]) for i in dynamic])
+    graph, captures, out_avals = stage(flat, ins, label, names, trace)
+    sources = trace.inputs()
+    program = Program(
+        label,
+        intern(captures_first(graph), (*map(aval_of, captures), *ins), out_avals, label),
+        [None if i in sources else x for i, x in enumerate(captures)],
+        sources,
+        slots=trace.slots,
+        quiet=frozenset(results.quiet),
+        recorded=len(results.quiet) < len(results.values),
+        **found,
+    )
     captures.clear()  # the trace lives until the collector finds it; it must not hold the state, or the first call could not take its buffers
     return program
 
 
-def _append(outs: list, quiet: set, value) -> int:
-    quiet.add(len(outs))
-    outs.append(value)
-    return len(outs) - 1
-
-
-def _assembled(trace, graph, captures, out_avals, ins, label, kept) -> Program:
-    held = [n for n in graph.nodes if n.op == "get_attr"]
-    for n in held:
-        n.op = "placeholder"
-    graph.nodes = [*held, *[n for n in graph.nodes if n not in set(held)]] if held else graph.nodes
-    sources = {
-        i: Source(cell, trace.held_by.get(cell), leaf if leaf is not None and leaf.requires_grad else None, aval_of(captures[i]))
-        for i, (cell, leaf) in trace.sources.items()
-    }
-    by_cell = {s.cell: s for s in sources.values()}
-    kept["writes"] = [
-        attrs.evolve(w, target=by_cell.get(w.target) or Source(w.target, trace.held_by.get(w.target), None, None))
-        if isinstance(w.target, Cell) and w.target.__class__ is not Slot
-        else w
-        for w in kept["writes"]
-    ]
-    made = intern(graph, (*[aval_of(x) for x in captures], *ins), out_avals, label)
-    values = [None if i in sources else x for i, x in enumerate(captures)]
-    return Program(label, made, values, sources, slots=trace.slots, **kept)
+def _write(trace: Recording, results: _Results, cell: Cell, value) -> Write:
+    """What becomes of an entry of the overlay."""
+    if cell.__class__ is not Slot:
+        return Write(trace.source(cell), results.add(value, False))
+    if value is not None and value.home is trace:
+        inside = value.read()
+        return Write(cell, results.add(inside, _flows(inside)), face=type(value))
+    return Write(cell, None, held=value)
 
 
 def _flows(value) -> bool:

@@ -5,6 +5,8 @@ import math
 import operator
 import pickle
 import re
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
