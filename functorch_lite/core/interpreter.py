@@ -26,6 +26,7 @@ class _State(threading.local):
     leak_check = False
     line = None  # where the op call that is being handled stands, once some interpreter has looked
     stopped = 0  # interpreters born before this number do not record for gradients now (`no_grad`)
+    pulling = False  # whether `backward` runs without a graph of its own: no ambient records its work
 
 
 STATE = _State()

@@ -137,7 +137,7 @@ class Ambient(Interpreter):
         before, line = STATE.current, STATE.line
         STATE.current = self.parent
         try:
-            if not touched or STATE.stopped > self.born or op.kind == "zero" or not any(e is not None for e in edges):
+            if not touched or STATE.pulling or STATE.stopped > self.born or op.kind == "zero" or not any(e is not None for e in edges):
                 return self.parent.bind(op, tuple(primals), params)
             if line is None:
                 STATE.line = user_line()
@@ -196,9 +196,10 @@ class Ambient(Interpreter):
                 heapq.heappush(heap, -node.number)
 
         found: dict = {}
-        before, line, stopped = STATE.current, STATE.line, STATE.stopped
+        before, line, stopped, pulling = STATE.current, STATE.line, STATE.stopped, STATE.pulling
         STATE.line = line or user_line()
         STATE.current = level
+        STATE.pulling = not graph
         if graph:
             STATE.stopped = min(stopped, self.born)
         try:
@@ -224,7 +225,7 @@ class Ambient(Interpreter):
                 if not (graph or keep or node.light):
                     node.primals = node.ans = node.apply = None
         finally:
-            STATE.current, STATE.line, STATE.stopped = before, line, stopped
+            STATE.current, STATE.line, STATE.stopped, STATE.pulling = before, line, stopped, pulling
         return found
 
     def _reaching(self, edges, wanted) -> set:

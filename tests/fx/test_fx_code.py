@@ -268,6 +268,12 @@ def test_drawings():
         assert 0 <= x and x + w <= float(root.get("width")) and 0 <= y and y + h <= float(root.get("height"))
         for u, v, s, t in frames[:i]:
             assert x + w <= u or u + s <= x or y + h <= v or v + t <= y, "two boxes overlap"
+    for path in edges[::2]:  # a line passes a layer beside its boxes
+        number = r"([-\d.]+)"
+        for at, start, stop in re.findall(rf"{number},{number} V{number}", path.get("d")):
+            for x, y, w, h in frames:
+                inside = x < float(at) < x + w and max(y, float(start)) < min(y + h, float(stop))
+                assert not inside, "a line behind a box"
     page = gm._repr_html_()
     assert "<svg" in page and "prims.scan" in page
     assert "<details open>" in fl.make_fx(fl.sin)(X)._repr_html_()  # a small graph is shown at once

@@ -20,7 +20,9 @@ def first_call(rows):
     for row in rows:
         for dtype in (float64, float32, row.dtypes[0] if row.dtypes else float64):
             if dtype in row.dtypes:
-                sample = next((s for s in row.samples(dtype) if any(isinstance(x, np.ndarray) and x.ndim for x in pytree.leaves(s.args))), None)
+                sample = next(
+                    (s for s in row.samples(dtype) if any(isinstance(x, np.ndarray) and x.ndim for x in pytree.leaves(s.args))), None
+                )
                 if sample is not None:
                     return Call(row, sample, dtype)
     return None
@@ -48,12 +50,18 @@ def test_op(name):
     for out, e in zip(outs, expected, strict=True):
         assert isinstance(out, torch.Tensor), f"{name} of Tensors gave {type(out).__name__}"
         assert out.shape == e.shape and out.dtype is e.dtype
-        np.testing.assert_allclose(out.detach().numpy(), e.numpy(), rtol=1e-5, atol=1e-6)  # in its parts under recording, else as one program
+        np.testing.assert_allclose(
+            out.detach().numpy(), e.numpy(), rtol=1e-5, atol=1e-6
+        )  # in its parts under recording, else as one program
     flowing = [(o, np.asarray(like(np.random.default_rng(i), o))) for i, o in enumerate(outs) if o.requires_grad]
     if not wanted or not flowing:
         return
     found = torch.autograd.grad(
-        [o for o, _ in flowing], [tensors[i] for i in wanted], [torch.tensor(c) for _, c in flowing], allow_unused=True, materialize_grads=True
+        [o for o, _ in flowing],
+        [tensors[i] for i in wanted],
+        [torch.tensor(c) for _, c in flowing],
+        allow_unused=True,
+        materialize_grads=True,
     )
     which = {i for i, o in enumerate(outs) if o.requires_grad}
 
