@@ -3,6 +3,7 @@
 import json
 import os
 
+os.environ.setdefault("FUNCTORCH_LITE_CACHE", "off")  # a test that passes by what an earlier run left behind is none
 os.environ.setdefault("FUNCTORCH_LITE_COMPILE", "quick")  # programs here are small and run once: what costs is compiling them
 
 from functorch_lite.testing import Counts  # noqa: E402

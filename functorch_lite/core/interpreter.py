@@ -180,15 +180,25 @@ class Interpreter:
         """Writes a cell from this body; a value of this interpreter stays inside it."""
         if cell.home is self or self.parent is None:
             cell.held = value
-        elif self.contains(value):
+        else:
+            self.refuse(cell, value)
+            self.parent.store(cell, value)
+
+    def admit(self, cell, value) -> None:
+        """Raises what `store` would raise."""
+        if not self.keeps(cell):
+            self.refuse(cell, value)
+            self.parent.admit(cell, value)
+
+    def refuse(self, cell, value) -> None:
+        """Raises where a cell from outside would be left with a value of this interpreter."""
+        if self.contains(value):
             what = f"the tensor {cell.name!r}" if cell.name else "a tensor"
             raise RuntimeError(
                 f"{what} that was made outside {self.label} would be changed inside it to a value that exists only there "
                 f"({_described(value)}). Pass it to the function as an argument (or give it to functional_call with the parameters) "
                 "and return the new value, or change it after the transform"
             )
-        else:
-            self.parent.store(cell, value)
 
     def contains(self, value) -> bool:
         """Whether a value, or what an object over a value holds, belongs to this interpreter."""
@@ -272,6 +282,7 @@ class live(use):
         self.interpreter.alive = False
         if self.interpreter.above is not None:
             self.interpreter.above.alive = False
+            self.interpreter.above = None  # they referred to one another
 
 
 @contextmanager

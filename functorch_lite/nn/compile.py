@@ -72,12 +72,14 @@ class Compiled:
 
     def _find(self, key) -> tuple[Program | None, list | None, list[str]]:
         """The program for a key whose guards hold, with its first inputs; and why others do not serve."""
-        reasons = []
-        for program in self._programs.get(key, ()):
+        reasons, known = [], self._programs.get(key, ())
+        for i, program in enumerate(known):
             reason = program.guards.broken()
             if reason is None:
                 first = program.operands()
                 if first is not None:
+                    if i:
+                        known.insert(0, known.pop(i))  # most likely the next call's too
                     return program, first, reasons
                 reason = "a tensor that it uses has another shape or dtype, no longer requires grad, or has (or lacks) a gradient"
             reasons.append(reason)

@@ -100,12 +100,14 @@ def _copied(value):
 class Place:
     """An attribute, global or closure variable that was read, and what it held."""
 
-    __slots__ = ("holder", "name", "held", "content", "seen", "text")
+    __slots__ = ("holder", "name", "held", "content", "seen", "text", "members", "fixed")
 
     def __init__(self, holder, name: str, text: str):
         self.holder, self.name, self.text = holder, name, text
         self.held = self.now()
         self.content, self.seen = _copied(self.held), snapshot(self.held)
+        self.members = holder if holder.__class__ is dict else None if holder.__class__ is types.CellType else _members(holder, name)
+        self.fixed = not isinstance(self.held, (tuple, list, dict, set, frozenset, np.ndarray))  # the same as long as it is the same object
 
     def now(self):
         """What it holds."""
@@ -118,6 +120,12 @@ class Place:
         if holder.__class__ is dict:
             return holder.get(self.name, _MISSING)
         return found(holder, self.name)
+
+    def kept(self) -> bool:
+        """Whether it certainly is as it was: the same object, which does not change in what a program depends on without a count."""
+        if self.members is not None:
+            return self.fixed and self.members.get(self.name, _MISSING) is self.held
+        return self.fixed and self.now() is self.held
 
     def holds(self) -> bool:
         """Whether it is as it was."""
@@ -187,10 +195,11 @@ class Guards:
 
     def broken(self) -> str | None:
         """What has changed since, in words; None if nothing has."""
+        counted = self.mutations == Module.mutations[0]
         for place in self.places:
-            if not place.holds():
+            if not (counted and place.kept()) and not place.holds():
                 return f"{place} was {_shown(place.held)} and is {_shown(place.now())}"
-        if self.mutations != Module.mutations[0]:
+        if not counted:
             for module, state in self.modules:
                 if module_state(module) != state:
                     return f"the state of {type(module).__name__} has changed: {_difference(state, module_state(module))}"

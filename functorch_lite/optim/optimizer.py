@@ -17,6 +17,7 @@ from ..core.dtype import NUMBERS
 from ..core.interpreter import use
 from ..nn.create import as_tensor
 from ..nn.grad_mode import enable_grad, no_grad
+from ..nn.guards import Same
 from ..nn.hooks import HookDict, RemovableHandle
 from ..nn.tensor import Tensor
 from ..transforms.arguments import is_array
@@ -206,7 +207,7 @@ class Optimizer:
 
     def structure(self) -> tuple:
         """What a compiled step depends on besides its arrays and numbers: the groups, their options, and which state there is."""
-        return tuple([_structure_of(group, self.state) for group in self.param_groups])
+        return Same(self.state), len(self.state), [_structure_of(group) for group in self.param_groups]
 
     def numbers(self) -> tuple:
         """The hyperparameters as they are now."""
@@ -279,9 +280,9 @@ class Optimizer:
         return value.to(param.device, param.dtype) if param.is_floating_point() else value.to(param.device)
 
 
-def _structure_of(group: dict[str, Any], state) -> tuple:
-    options = tuple([(k, _kind_of(v)) for k, v in group.items() if k != "params"])
-    return id(group), options, tuple([(id(p), tuple(state[p]) if p in state else ()) for p in group["params"]])
+def _structure_of(group: dict[str, Any]) -> tuple:
+    params = group["params"]
+    return Same(group), Same(params), len(params), [_kind_of(v) for k, v in group.items() if k != "params"]
 
 
 def _kind_of(value: Any) -> Any:
@@ -289,7 +290,7 @@ def _kind_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_kind_of, value))
     if isinstance(value, Tensor):
-        return id(value)
+        return Same(value)
     return float, value != 0 if value.__class__ is float or value.__class__ is int else value
 
 

@@ -12,7 +12,7 @@ import attrs
 
 from ..core.aval import Aval, aval_of
 from ..core.interpreter import STATE, ground, live
-from ..core.op import static_key
+from ..core.op import Op, own_rule, static_key
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra
 from .jvp import Jvp
@@ -54,12 +54,22 @@ class Body:
     def __repr__(self) -> str:
         return f"<body {self.label}: {len(self.ins)} in, {len(self.outs)} out, {len(self.graph.nodes)} nodes>"
 
+    @property
+    def own_rule(self) -> bool:
+        """Whether some call in it has a derivative of its own (see `core.op.own_rule`)."""
+        return self.remember("own_rule", lambda: any(n.target.__class__ is Op and own_rule(n.target, n.params) for n in self.graph.nodes))
+
     def lower(self, *buffers) -> list:
         """Its lowering to jax.lax on jax values; `xla` installs it."""
         raise AssertionError("functorch_lite.xla was not imported")
 
     def stages(self):
         """(lowered, compiled, how to run it on Arrays) of the whole program; `xla` installs it."""
+        raise AssertionError("functorch_lite.xla was not imported")
+
+    def launch(self, donate: tuple[int, ...], checked: bool):
+        """What runs it on Arrays at the bottom of the stack: a function of operands, which gives None for operands that it cannot
+        take (on several devices, say); `xla` installs it."""
         raise AssertionError("functorch_lite.xla was not imported")
 
     def remember(self, name, make):

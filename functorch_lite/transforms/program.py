@@ -66,13 +66,15 @@ class Source:
         """The cell now."""
         return self.cell if self.slot is None else self.slot.read().cell
 
-    def value(self, recorded: bool):
-        """What the program gets, or None where it was traced for another shape."""
+    def value(self, recorded: bool, low: bool):
+        """What the program gets, or None where it was traced for another shape. ``low``: the call is at the bottom of the stack."""
         cell = self.current()
+        held = cell.held
         if cell.__class__ is Number:
-            return cell.held
-        value = cell.read(self.leaf if recorded else None)
-        return value if value.aval is self.aval else None
+            return held
+        if held.__class__ is not Array or recorded or not low:
+            held = cell.read(self.leaf if recorded else None)
+        return held if held.aval is self.aval else None
 
 
 @attrs.frozen(eq=False)
@@ -84,15 +86,26 @@ class Write:
     held: object = None
     face: type[Face] | None = None  # the class of what a slot gets
 
-    def commit(self, outs, given) -> None:
-        """Does it."""
+    def commit(self, outs, given, low: bool) -> None:
+        """Does it; at the bottom of the stack (``low``) nothing has to be asked first."""
         value = self.held if self.output is None else outs[self.output]
         if self.target.__class__ is int:
             given[self.target].replace(value)
-        elif self.target.__class__ is Source:
-            self.target.current().write(value)
+            return
+        if self.target.__class__ is Source:
+            cell = self.target.current()
         else:
-            self.target.write(value if self.output is None else self.face.made(value))
+            cell, value = self.target, value if self.output is None else self.face.made(value)
+        if low:
+            cell.held = value
+            cell.version += 1
+        else:
+            cell.write(value)
+
+    def check(self, outs, here) -> None:
+        """Raises, before anything is committed, for a cell that cannot be written from here."""
+        if self.target.__class__ is not int and self.output is not None:
+            here.admit(self.target.current() if self.target.__class__ is Source else self.target, outs[self.output])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -120,24 +133,30 @@ class Program:
         for slot, empty in self.slots.items():
             if (slot.read() is None) is not empty:
                 return None
-        first = list(self.captures)
+        first, low = list(self.captures), _at_the_bottom()
         for i, source in self.sources.items():
             if source.leaf is not None and not source.leaf.requires_grad:
                 return None
-            value = first[i] = source.value(self.recorded)
+            value = first[i] = source.value(self.recorded, low)
             if value is None:
                 return None
         return first
 
     def run(self, operands, given, name: str, donate: tuple[int, ...], checked: bool):
         """Runs it, commits what it wrote, and gives the function's output."""
-        here = STATE.current
+        here, low = STATE.current, _at_the_bottom()
         if not self.recorded:
             operands = [lowered(x, body(here)) if x.__class__ is Traced else x for x in operands]
-        outs = call(operands, self.body, name, donate, checked)
-        outs = [lowered(x, body(here)) if i in self.quiet else x for i, x in enumerate(outs)] if self.quiet else outs
+        launch = self.body.launch(donate, checked) if low else None
+        outs = launch(operands) if launch is not None else None
+        if outs is None:
+            outs = call(operands, self.body, name, donate, checked)
+            outs = [lowered(x, body(here)) if i in self.quiet else x for i, x in enumerate(outs)]
+        if not low:
+            for write in self.writes:
+                write.check(outs, here)
         for write in self.writes:
-            write.commit(outs, given)
+            write.commit(outs, given, low)
         return self.result(outs)
 
     def result(self, outs):
@@ -157,6 +176,11 @@ class Program:
         replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
         inputs = ((i, s.current()) for i, s in self.sources.items() if s.cell.__class__ is Cell)
         return tuple([i for i, cell in inputs if cell in replaced and _alone(cell, held)])
+
+
+def _at_the_bottom() -> bool:
+    """Whether no transform is active."""
+    return body(STATE.current).parent is None
 
 
 def _alone(cell: Cell, held: int) -> bool:

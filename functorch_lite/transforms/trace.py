@@ -77,9 +77,12 @@ class Trace(Recorder):
     def store(self, cell, value) -> None:
         if cell.home is self:
             cell.held = value
-        elif self.writable:
-            self.overlay[cell] = value
         else:
+            self.refuse(cell, value)
+            self.overlay[cell] = value
+
+    def refuse(self, cell, value) -> None:
+        if not self.writable:
             what = f"the tensor {cell.name!r}" if cell.name else "a tensor"
             raise RuntimeError(f"{what} that was made outside {self.label} would be changed inside it; return the new value instead")
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 
 import jax
 import numpy as np
 
 from ..core.aval import aval_of
-from . import options
+from . import disk, options
 from .lower import lower_with
 
 _SMALL = 1 << 14  # elements
-_ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test suites, where compiling is the work
+ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test suites, where compiling is the work
 
 
 class Executable:
@@ -56,9 +57,25 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
-        platform = device.platform if isinstance(device, jax.Device) else jax.default_backend()
-        compiled = lowered.compile(options.quick(platform) if small else None)
+        target = device if isinstance(device, jax.Device) else jax.config.jax_default_device or jax.local_devices()[0]
+        if small:
+            compiled = lowered.compile(options.quick(target.platform))
+        elif sharding is not None and not isinstance(device, jax.Device):
+            compiled = lowered.compile()  # over several devices
+        else:
+            compiled = _through_disk(lowered, target, donate, len(avals), len(out_avals) + bool(failures))
     return lowered, Executable(compiled, out_avals, failures, label)
+
+
+def _through_disk(lowered, device: jax.Device, donate: tuple[int, ...], inputs: int, outputs: int):
+    """The executable of a lowered program, compiled here or by an earlier process."""
+    key = disk.key_of(lowered, device, None, donate)
+    compiled = disk.load(key, inputs, outputs, device)
+    if compiled is None:
+        start = time.perf_counter()
+        compiled = lowered.compile()
+        disk.store(key, compiled, time.perf_counter() - start)
+    return compiled
 
 
 def _note(ok, shown=0):
@@ -85,4 +102,4 @@ def compile_call(op, args, params, device) -> Executable:
         return compile_flat(f, avals, op.name, device=device, checked=True)[1]
     # what has a body is a program: worth compiling well, and unchecked unless it says otherwise
     how = op.traits["compile"](*params) if "compile" in op.traits else {}
-    return compile_flat(f, avals, op.name, device=device, quick=_ALWAYS_QUICK, **how)[1]
+    return compile_flat(f, avals, op.name, device=device, quick=ALWAYS_QUICK, **how)[1]

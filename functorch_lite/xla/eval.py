@@ -14,7 +14,7 @@ from ..core.dtype import NUMBERS, WIDEST, category_of
 from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
 from ..core.op import static_key
 from ..transforms.body import Body
-from .compile import Executable, compile_call, compile_flat
+from .compile import ALWAYS_QUICK, Executable, compile_call, compile_flat
 
 _LIMIT = 1 << 14
 
@@ -131,6 +131,41 @@ def _stages(self: Body):
     return lowered, executable.compiled, run
 
 
+def _launch(self: Body, donate: tuple[int, ...], checked: bool):
+    """The program as one executable, without the way of an op call; where there is one device only."""
+
+    def make():
+        _, executable = compile_flat(self, list(self.ins), self.label, donate=donate, checked=checked, quick=ALWAYS_QUICK)
+        avals, run = executable.avals, executable
+
+        def launch(operands):
+            buffers = []
+            for x in operands:
+                kind = x.__class__
+                if kind is Array:
+                    buffer = x.buffer
+                    if buffer is META:
+                        return None
+                    buffers.append(buffer)
+                elif kind in NUMBERS:
+                    buffers.append(_number(x))
+                else:
+                    return None
+            return list(map(wrap_as, avals, run(buffers)))
+
+        return launch
+
+    return self.remember(("launch", donate, checked), make) if one_device() else None
+
+
+def one_device() -> bool:
+    """Whether arrays can be in one place only."""
+    if EVAL._placed is None:
+        EVAL._placed = jax.default_backend() != "cpu" or jax.device_count() > 1
+    return not EVAL._placed
+
+
+Body.launch = _launch
 Body.stages = _stages
 EVAL = Eval()
 install_bottom(EVAL)

@@ -41,7 +41,8 @@ class Run:
     def __init__(self, compiled: bool, between=lambda i, run: None, loss=None, optimizer=None, steps: int = 10, model=Net, **options):
         torch.manual_seed(0)
         self.net = model(**options)
-        self.optimizer = (optimizer or (lambda p: torch.optim.Adam(p, 1e-2)))(self.net.parameters())
+        # eps: what Adam makes of a gradient that is rounding only (a bias before batch norm) is no test of anything
+        self.optimizer = (optimizer or (lambda p: torch.optim.Adam(p, 1e-2, eps=1e-3)))(self.net.parameters())
         loss = loss or (lambda net, x, y: F.cross_entropy(net(x), y))
 
         def step(x, y):
@@ -268,16 +269,16 @@ def test_the_default_dtype():
 
 
 def test_one_launch_a_step(monkeypatch):
-    """What reaches the bottom of the stack in a step is one op: the program."""
-    from functorch_lite.xla import EVAL
+    """What runs on the machine in a step is one executable, called once."""
+    from functorch_lite.xla.compile import Executable
 
     run = Run(True, steps=2, norm=True, p=0.5)
     x, y = torch.tensor(X), torch.tensor(Y)
     seen = []
-    bind = type(EVAL).bind
-    monkeypatch.setattr(type(EVAL), "bind", lambda self, op, args, params: seen.append(op.name) or bind(self, op, args, params))
+    launch = Executable.__call__
+    monkeypatch.setattr(Executable, "__call__", lambda self, buffers: seen.append(self.label) or launch(self, buffers))
     run.step(x, y)
-    assert seen == ["call"]
+    assert seen == ["compile(step)"]
 
 
 def test_a_layer_frozen_then_unfrozen():
