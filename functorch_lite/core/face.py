@@ -39,6 +39,11 @@ class Face:
         """How often it was written to."""
         raise NotImplementedError
 
+    @property
+    def storage(self):
+        """What those have in common that share their elements."""
+        raise NotImplementedError
+
     def replace(self, value: Array) -> None:
         """Writes it."""
         raise NotImplementedError

@@ -187,6 +187,12 @@ class Op:
         return STATE.current.bind(self, args, params)
 
 
+def own_rule(op: Op, params: tuple) -> bool:
+    """Whether the derivative of this call is not that of what it does, so that every transform must see the call: the user's own
+    rules, a checkpoint, and programs with such a call inside."""
+    return "own_rule" in op.traits or any(getattr(b, "own_rule", False) for p in params for b in (p if p.__class__ is tuple else (p,)))
+
+
 def _registered(qualname: str) -> Op:
     return REGISTRY[qualname]
 

@@ -46,7 +46,7 @@ def _roots(name: str, outputs, gradients):
         found = history(value)
         if found is None:
             raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn (got {y.aval}, requires_grad={y.requires_grad})"
+                f"element {i} of tensors does not require grad and does not have a grad_fn (got {y.aval}){_of_a_transform(y)}"
             )
         if found[0] is not STATE.current or ambient is not None and found[0] is not ambient:
             raise RuntimeError(f"{name}: element {i} of tensors was computed in another body than this one, {body(STATE.current).label}")
@@ -178,6 +178,16 @@ def _accumulate(tensor: Tensor, c: Array, create_graph: bool) -> None:
             old._assign(algebra.add(old.array, c))
 
 
+def _of_a_transform(x: Tensor) -> str:
+    """What to add to a message about a tensor without history for `backward`, if a transform differentiates it."""
+    if not x.requires_grad:
+        return ""
+    return (
+        f". Its gradient here is that of {body(STATE.current).label}, which takes it when the function has returned; for one by backward or "
+        "autograd.grad inside, call x.requires_grad_() on the inputs first"
+    )
+
+
 def _edge(name: str, ambient, x: Tensor, i: int):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: input {i} must be a Tensor, got {type(x).__name__}; Arrays are differentiated by fl.grad(f)(x)")
@@ -185,6 +195,7 @@ def _edge(name: str, ambient, x: Tensor, i: int):
     if found is None or found[0] is not ambient:
         raise RuntimeError(
             f"{name}: one of the differentiated Tensors does not require grad: input {i}, {x.aval}; call requires_grad_() before it is used"
+            f"{_of_a_transform(x)}"
         )
     return found[1]
 
@@ -232,17 +243,15 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_un
 
     if create_graph:
         raise NotImplementedError("grad: is_grads_batched with create_graph is not supported; use fl.vmap over fl.vjp")
-    size = _listed(grad_outputs)[0].shape[0]
     ambient, edges, _ = _roots("grad", outputs, [g[0] for g in _listed(grad_outputs)])
     wanted = [_edge("grad", ambient, x, i) for i, x in enumerate(_listed(inputs))]
 
     def one(*cts):
-        found = ambient.pull(edges, list(cts), set(wanted), keep=True)
+        found = ambient.pull(edges, list(cts), set(wanted), keep=True, at=STATE.current)
         return [found.get(e) if e in found else algebra.zeros(x.aval) for e, x in zip(wanted, _listed(inputs))]
 
     with use(ambient.parent):
         rows = vmap(one)(*[g.array for g in _listed(grad_outputs)])
-    del size
     return tuple(map(Tensor.over, rows))
 
 
@@ -257,7 +266,7 @@ def register_hook(tensor: Tensor, hook) -> RemovableHandle:
         return RemovableHandle(tensor._hooks, hook)
     found = history(tensor.read())
     if found is None:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        raise RuntimeError(f"cannot register a hook on a tensor that doesn't require gradient{_of_a_transform(tensor)}")
     node, i = found[1]
     if node.hooks is None:
         node.hooks = {}
@@ -277,6 +286,8 @@ def retain_grad(tensor: Tensor) -> None:
         return
     if not tensor.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if history(tensor.read()) is None:
+        raise RuntimeError(f"retain_grad: the tensor has no history for backward{_of_a_transform(tensor)}")
     node, i = tensor._retains = history(tensor.read())[1]
     if node.retained is None:
         node.retained = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.array import Array, Operable
 from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
-from ..refs.promotion import expand_to, to_dtype
+from ..refs.promotion import broadcast_shapes, expand_to, to_dtype
 
 
 def written(target, new) -> Array:
@@ -39,6 +39,8 @@ class InPlace:
     def copy_(self, src, non_blocking: bool = False):
         """Takes over the elements of `src`, broadcast, in its own dtype."""
         value = written(self, src if src.__class__ not in NUMBERS else read(src))
+        if value.shape != self.aval.shape and broadcast_shapes(value.shape, self.aval.shape) != self.aval.shape:
+            raise RuntimeError(f"copy_: a source of shape {list(value.shape)} does not broadcast to {list(self.aval.shape)}")
         return self._assign(expand_to(value, self.aval.shape))
 
     def fill_(self, value):

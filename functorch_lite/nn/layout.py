@@ -39,6 +39,11 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements with these strides lie in row-major order; where there is one or none in a dimension, its stride means nothing."""
+    return 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, strides, row_major(shape)))
+
+
 def strides(tensor) -> tuple[int, ...]:
     """Those of a tensor, in elements."""
     look = tensor._look

@@ -15,7 +15,7 @@ from ..core.aval import Aval
 from ..core.cell import Cell, Slot
 from ..core.face import Face
 from ..core.interpreter import STATE, Traced, body
-from ..prims.create import detach
+from ..prims.create import detach, graft
 from ..refs.at import At
 from ..refs.convert import to
 from ..transforms.ambient import begin_recording, history, rebased
@@ -200,6 +200,9 @@ class Tensor(Face, InPlace, Operable):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Makes it a leaf whose gradient `backward` finds, or no longer one."""
         if self.requires_grad is bool(requires_grad):
+            if requires_grad and self._look is None and not (self._wants or self._quiet) and history(self.peek()) is None:
+                begin_recording()  # its gradient is that of a transform: from here on also that of `backward`
+                self._wants = self._given = True
             return self
         CHANGES[0] += 1
         if requires_grad:
@@ -225,8 +228,7 @@ class Tensor(Face, InPlace, Operable):
         """The cell of its gradient."""
         if self._slot is None:
             self._slot = Slot(name=f"{self.name or 'a tensor'}.grad")
-            if self.cell is not None:
-                self._slot.home = self.cell.home
+            self._slot.home = self.home
         return self._slot
 
     @property
@@ -323,12 +325,17 @@ class Tensor(Face, InPlace, Operable):
     _version = version
 
     @property
+    def storage(self) -> Cell:
+        base = self
+        while base._look is not None:
+            base = base._look.base
+        return base.cell
+
+    @property
     def _base(self) -> Tensor | None:
         """The tensor that this is a view of, or None."""
         base = self._look and self._look.base
-        while base is not None and base._look is not None:
-            base = base._look.base
-        return base
+        return base if base is None or base._look is None else base._base
 
     def _is_view(self) -> bool:
         return self._look is not None
@@ -350,13 +357,27 @@ class Tensor(Face, InPlace, Operable):
             base = look.base.alias(True).read() if stopped else look.base.read()
             look.base._assign(look.back(base, value), outside)
         else:
-            self.cell.write(rebased(self.peek(), without_history(value)) if stopped else value)
+            self.cell.write(self._kept(value) if stopped else value)
         if self._retains is not None and not stopped:
             node, i = self._retains
             node.retained.pop(i, None)
             self._retains = None
             self.retain_grad()
         return self
+
+    def _kept(self, value: Array) -> Array:
+        """A value with the history of what it replaces, for a write that recording does not see."""
+        old, value = self.peek(), without_history(value)
+        primal = old
+        while primal.__class__ is Traced and primal.owner.ambient:
+            primal = primal.value
+        if primal.__class__ is Traced and primal.dtype.is_inexact and self.cell.home is body(STATE.current):
+            before, STATE.stopped = STATE.stopped, 0
+            try:
+                value = graft(primal, value)
+            finally:
+                STATE.stopped = before
+        return rebased(old, value)
 
     def _assign_alone(self, value: Array) -> Tensor:
         """A write through a detached name: others see the elements, only this name the history."""
@@ -395,7 +416,7 @@ class Tensor(Face, InPlace, Operable):
 
     def is_contiguous(self, memory_format=None) -> bool:
         """Whether its elements lie in row-major order in its storage."""
-        return layout.strides(self) == layout.row_major(self.aval.shape)
+        return layout.is_contiguous(self.aval.shape, layout.strides(self))
 
     def stride(self, dim: int | None = None):
         """How many elements of the storage lie between neighbours, for each dimension."""

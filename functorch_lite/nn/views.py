@@ -35,8 +35,8 @@ class View:
         if seen is not None:
             if same(value, seen):
                 return made
-            if seen.__class__ is Traced and seen.owner is here and value is seen.value:  # recording is off
-                return made.value if made.__class__ is Traced and made.owner is here else made
+            if seen.__class__ is Traced and seen.owner.ambient and value is seen.value:  # recording is off
+                return made.value if made.__class__ is Traced and made.owner is seen.owner else made
         self.made, self.seen = self.forth(value), value
         return self.made
 
@@ -109,7 +109,4 @@ class Shown(Cell):
 
     @property
     def root(self) -> Cell:
-        source = self.source
-        while source._look is not None:
-            source = source._look.base
-        return source.cell
+        return self.source.storage

@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
-from .families import zero
+from .families import ONE, ZERO, elementwise, zero
 
 
 def _no_batch(size, args, dims, *params):
@@ -47,4 +47,14 @@ detach = zero(
     batch=lambda size, args, dims: (detach(args[0]), dims[0]),
     reference=lambda x: x,
     doc="x, through which no derivative passes.",
+)
+
+graft = elementwise(
+    "graft",
+    lambda x, value: value,
+    ONE,
+    ZERO,
+    names="x value",
+    reference=lambda x, value: value,
+    doc="`value` in the place of x: derivatives pass to x as if nothing had happened, and none to `value`.",
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ..core.array import Array
 from ..core.interpreter import _FACES, _RECORDERS, STATE, Interpreter, Traced, leak_error, show_line, user_line
-from ..core.op import Linear
+from ..core.op import Linear, own_rule
 from ..prims import algebra
 from .linearize import Tape
 
@@ -119,6 +119,9 @@ class Ambient(Interpreter):
         else:
             self.parent.store(cell, value.value)
 
+    def refuse(self, cell, value) -> None:
+        """Nothing: see `store`."""
+
     def concrete(self, x, what):
         return x.value.concrete(what)
 
@@ -147,9 +150,10 @@ class Ambient(Interpreter):
 
     def _record(self, op, args, edges, primals, params):
         apply = None
-        if op.linearize is not None:
+        below = self.parent.parent is not None  # what lies below records it too, by the op's own rule
+        if op.linearize is not None and not (below and own_rule(op, params)):
             ans, apply = op.linearize(tuple(primals), tuple([e is not None for e in edges]), *params)
-        elif op.jvp is None and op.vjp is None and op.push is None or op.inline:
+        elif op.linearize is None and op.jvp is None and op.vjp is None and op.push is None:
             if op.decompose is None:
                 op.rule("jvp")
             STATE.current = self
@@ -174,13 +178,16 @@ class Ambient(Interpreter):
 
     # -------------------------------------------------------------------------------------------------------- pull
 
-    def pull(self, edges, cotangents, wanted=None, *, graph: bool = False, keep: bool = False, seen: Callable | None = None) -> dict:
+    def pull(
+        self, edges, cotangents, wanted=None, *, graph: bool = False, keep: bool = False, seen: Callable | None = None, at=None
+    ) -> dict:
         """From cotangents of `edges` back to leaves: {edge: cotangent} of the `wanted` edges, or of every leaf that is reached.
 
         With ``graph`` the work is recorded here, so that its results have history; otherwise nothing is kept of the nodes
-        that were passed, unless ``keep``. ``seen(edge, cotangent) -> cotangent`` runs hooks.
+        that were passed, unless ``keep``. ``seen(edge, cotangent) -> cotangent`` runs hooks. It works in the body, or ``at`` an
+        interpreter above it.
         """
-        level = self if graph else self.parent
+        level = self if graph else at or self.parent
         needed = self._reaching(edges, wanted)
         ct: dict = {}
         pending: dict = {}

@@ -97,6 +97,10 @@ class Differentiated:
         values = iter(values)
         return self.spec.unflatten([like(x, next(values)) if w else x for x, w in zip(self.given, self.which)])
 
+    def written(self, inside) -> Written | None:
+        """What becomes of writes to the leaves of this tree, which `with_leaves` gave."""
+        return Written(self.given, pytree.leaves(inside)) if any(isinstance(x, Face) for x in self.given) else None
+
     def gradients(self, values) -> tuple:
         """The tree with these values in the differentiated places and None elsewhere; a None value becomes zeros."""
         values = iter(values)
@@ -150,10 +154,13 @@ def replaced(args, numbers, values) -> list:
     return args
 
 
-def run(transform: str, f, interpreter, args, kwargs, has_aux: bool):
-    """f's output and aux under an interpreter, with their leaves still traced."""
+def run(transform: str, f, interpreter, args, kwargs, has_aux: bool, written: Written | None = None):
+    """f's output and aux under an interpreter, with their leaves still traced; what it wrote to arguments is given back."""
     with live(interpreter):
         out = pytree.map(settled, f(*args, **kwargs))
+        changes = written.found() if written is not None else ()
+    for i, value in changes:
+        written.back(i, interpreter.split(value)[0])
     if not has_aux:
         return out, None
     if not (isinstance(out, tuple) and len(out) == 2):
@@ -266,7 +273,17 @@ class Written:
 
     def found(self) -> list:
         """(which leaf, its new value as it leaves the body that runs now) of each that was written to."""
-        return [(i, leaving(y)) for i, y, before in self.pairs if y.version != before]
+        return [(i, leaving(y)) for i, y, before in self.pairs if y.version != before and self._alone(i)]
+
+    def _alone(self, i: int) -> bool:
+        """True; raises where another argument shares the storage of one that was written to, and would have had to follow."""
+        for j, other, _ in self.pairs:
+            if j != i and self.given[j].storage is self.given[i].storage:
+                raise RuntimeError(
+                    f"an argument {other.aval} shares its storage with another that the function changes in place, but would not see it inside "
+                    "the transform. Pass the tensor once (and take views of it inside), or pass a clone()"
+                )
+        return True
 
     def back(self, i: int, value: Array) -> None:
         """Gives the caller's leaf its new value."""

@@ -79,6 +79,7 @@ checkpointed = prim(
     decompose=lambda operands, body: body(*operands),
     meta=lambda *rest: rest[-1].outs,
     linearize=_linearize,
+    traits={"own_rule": True},
     batch=_batch,
     doc="A program whose intermediate values are not kept for the way back.",
 )

@@ -8,14 +8,15 @@ from functools import partial, update_wrapper
 import attrs
 
 from ..core import pytree
-from ..core.array import Array, asarray
-from ..core.interpreter import Traced, leak_error, name_of
+from ..core.array import Array
+from ..core.face import Face, made_like, read
+from ..core.interpreter import STATE, Traced, body, leak_error, name_of
 from ..core.op import Linear
 from ..errors import NonDifferentiableError
 from ..prims import algebra, reduce
 from ..prims.control import linear_call
 from ..prims.families import prim
-from .arguments import callable_or_raise, is_array, same_kind
+from .arguments import Outputs, callable_or_raise, is_array, same_kind
 from .linearize import LinearRule
 from .vmap import rows_front
 
@@ -135,6 +136,7 @@ custom_vjp_call = _op(
     "A function with a reverse-mode rule of its own.",
     jvp=_custom_vjp_jvp,
     linearize=_custom_vjp_linearize,
+    traits={"own_rule": True},
     batch=_batch(lambda: custom_vjp_call),
 )
 
@@ -200,17 +202,26 @@ class _Custom:
         def rebuild(values):
             filled = list(leaves)
             for i, v in zip(places, values):
-                filled[i] = v
+                filled[i] = made_like(leaves[i], v)
             return spec.unflatten(filled)
 
-        return [asarray(leaves[i]) for i in places], rebuild, spec, places
+        return [read(leaves[i]) for i in places], rebuild, spec, places
 
-    def _outs(self, out, what: str):
-        leaves, spec = pytree.flatten(out)
+    def _outs(self, out, what: str) -> tuple[list[Array], Outputs]:
         for path, x in pytree.leaves_with_path(out):
             if not is_array(x):
                 raise TypeError(f"{self.transform}({self._name}): {what}{path} must be an Array, got {pytree.describe(x)}")
-        return [asarray(x) for x in leaves], spec
+        return [self._value(x) for x in pytree.leaves(out)], Outputs.of(out)
+
+    def _value(self, x) -> Array:
+        """What a rule gave; it was given values without history, so whatever has some comes from elsewhere."""
+        value = read(x)
+        if value.__class__ is Traced and value.owner.ambient and value.owner.parent is body(STATE.current):
+            raise TypeError(
+                f"{self.transform}({self._name}): it closes over a tensor that requires grad, which the rules would not see; pass it as an "
+                "argument, or detach() it"
+            )
+        return value
 
     def _check_closure(self, *functions):
         """A function with rules must not close over traced values: no rule would see them."""
@@ -280,7 +291,7 @@ class custom_jvp(_Custom):
                 )
             outs, spec = self._outs(out[0], "the rule's output")
             found[:] = [spec]
-            given = pytree.match(spec, out[1], f"custom_jvp({self._name}): the rule's tangent")
+            given = pytree.match(spec.spec, out[1], f"custom_jvp({self._name}): the rule's tangent")
             return [same_kind(f"custom_jvp({self._name})", t, x, "the rule's tangent") for t, x in zip(given, outs)]
 
         out = custom_jvp_call(values, CallSite(flat, self._name, jvp=jvp))
@@ -334,15 +345,15 @@ class custom_vjp(_Custom):
             outs, spec = self._outs(pair[0], "fwd's output")
             found[:] = [spec]
             leaves, res_spec = pytree.flatten(pair[1])
-            arrays = [i for i, x in enumerate(leaves) if isinstance(x, Array)]
+            arrays = [i for i, x in enumerate(leaves) if isinstance(x, (Array, Face))]
             kept[:] = [leaves, res_spec, arrays, [x.aval for x in outs], [Linear(x.aval) for x in xs]]
-            return outs, [leaves[i] for i in arrays]
+            return outs, [self._value(leaves[i]) for i in arrays]
 
         def backward(residuals, cotangents):
             leaves, res_spec, arrays, avals, shapes = kept
             filled = list(leaves)
             for i, x in zip(arrays, residuals):
-                filled[i] = x
+                filled[i] = made_like(leaves[i], x)
             cts = [algebra.zeros(a) if c is None else c for c, a in zip(cotangents, avals)]
             given = self._bwd(*fixed, res_spec.unflatten(filled), found[0].unflatten(cts))
             if not isinstance(given, (tuple, list)) or len(given) != in_spec.num_children:

@@ -80,7 +80,7 @@ def pulled(transform: str, f, args, positions, kwargs, has_aux):
     interpreter = Linearize(ground(), label_of(transform, f))
     pairs = [interpreter.start(x) for x in primals.picked()]
     inputs = primals.with_leaves([v for v, _ in pairs])
-    out, aux = run(transform, f, interpreter, replaced(args, positions, inputs), kwargs, has_aux)
+    out, aux = run(transform, f, interpreter, replaced(args, positions, inputs), kwargs, has_aux, primals.written(inputs))
     outs, tangents, spec = split_tree(interpreter, out, transform)
     aux = primal_tree(interpreter, aux)
     pullback = Pullback(interpreter.tape, outs, tangents, spec, [v for _, v in pairs], primals, label_of(transform, f))

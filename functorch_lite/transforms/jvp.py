@@ -100,7 +100,7 @@ def jvp(f: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = False, 
     given = inputs.tangents("jvp", tuple(tangents))
     interpreter = Jvp(ground(), label_of("jvp", f))
     args = inputs.with_leaves([x if t is None else interpreter.trace(x.aval, x, t) for x, t in zip(inputs.picked(), given)])
-    out, aux = run("jvp", f, interpreter, args, {}, has_aux)
+    out, aux = run("jvp", f, interpreter, args, {}, has_aux, inputs.written(args))
     outs, found, spec = split_tree(interpreter, out, "jvp")
     aux = primal_tree(interpreter, aux)
     if interpreter.made is not None:

@@ -276,11 +276,12 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
     inputs = Differentiated.of("linearize", primals, lambda i: f"primal {i}")
     interpreter = Linearize(ground(), label_of("linearize", f))
     pairs = [interpreter.start(x) for x in inputs.picked()]
-    out, aux = run("linearize", f, interpreter, inputs.with_leaves([v for v, _ in pairs]), {}, has_aux)
+    args = inputs.with_leaves([v for v, _ in pairs])
+    out, aux = run("linearize", f, interpreter, args, {}, has_aux, inputs.written(args))
     outs, tangents, spec = split_tree(interpreter, out, "linearize")
     aux, variables = primal_tree(interpreter, aux), [v for _, v in pairs]
     if interpreter.made is not None:
-        del out, pairs
+        del args, out, pairs
         done(interpreter)
 
     def pushforward(*given):

@@ -202,6 +202,11 @@ class _Results:
         self.values.append(leaving(value))
         return len(self.values) - 1
 
+    def taken(self) -> list:
+        """All of them, handed over: values of a trace are not kept beyond it."""
+        values, self.values = self.values, []
+        return values
+
 
 def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) -> Program:
     """The program of f on these leaves: those that `dynamic` numbers are inputs; `arguments(filled leaves)` are (args, kwargs).
@@ -228,7 +233,8 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
                 results.add(value, _flows(value))
         found["writes"] = [Write(i, results.add(value, False)) for i, value in written.found()]
         found["writes"] += [_write(trace, results, cell, value) for cell, value in trace.overlay.items()]
-        return results.values
+        found["recorded"] = len(results.quiet) < len(results.values)
+        return results.taken()
 
     ins = tuple([aval_of(given[i]) for i in dynamic])
     graph, captures, out_avals = stage(flat, ins, label, names, trace)
@@ -240,7 +246,6 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         sources,
         slots=trace.slots,
         quiet=frozenset(results.quiet),
-        recorded=len(results.quiet) < len(results.values),
         **found,
     )
     captures.clear()  # the trace lives until the collector finds it; it must not hold the state, or the first call could not take its buffers

@@ -160,8 +160,12 @@ def vmap(
             return _map_tree(f, label, spec, given, xs, dims, n, out_dims, randomness)
 
         if chunk_size is None or chunk_size >= size:
-            return rows(leaves, size)
-        return _in_chunks(rows, leaves, dims, size, chunk_size, out_dims)
+            out, changes = rows(leaves, size)
+        else:
+            out, changes = _in_chunks(rows, leaves, dims, size, chunk_size, out_dims)
+        for i, value in changes.items():
+            given[i].replace(value)
+        return out
 
     return mapped
 
@@ -225,6 +229,7 @@ def _checked(f, leaves, dims, spec):
 
 
 def _map_tree(f, label, spec, given, leaves, dims, size, out_dims, randomness):
+    """The output for these rows, and what f wrote to its arguments: {leaf number: new value}."""
     interpreter = Vmap(ground(), size, label, randomness)
     with live(interpreter):
         inside = [x if d is None else like(g, interpreter.row(x, d)) for g, x, d in zip(given, leaves, dims)]
@@ -240,12 +245,11 @@ def _map_tree(f, label, spec, given, leaves, dims, size, out_dims, randomness):
             raise ValueError(f"vmap: {label[5:-1]} must return Arrays, got {pytree.describe(x)}")
         value, dim = interpreter.split(asarray(value_of(x)))
         done_outs.append(given_back(x, _placed(value, dim, want, size, label)))
-    for i, new in changes:
-        written.back(i, _placed(*interpreter.split(new), dims[i], size, label))
+    changes = {i: _placed(*interpreter.split(new), dims[i], size, label) for i, new in changes}
     if interpreter.made is not None:
-        del args, kwargs, out, outs, x, inside, written, changes
+        del args, kwargs, out, outs, x, inside, written
         done(interpreter)
-    return out_spec.unflatten(done_outs)
+    return out_spec.unflatten(done_outs), changes
 
 
 def _placed(value, dim, want, size, label):
@@ -263,12 +267,19 @@ def _placed(value, dim, want, size, label):
 
 
 def _in_chunks(rows, leaves, dims, size, chunk, out_dims):
-    """The rows in runs of `chunk`, their outputs joined along out_dims."""
-    parts = []
+    """The rows in runs of `chunk`, their outputs joined along out_dims, and what was written to leaves along dims."""
+    parts, pieces, changes = [], [], []
     for start in range(0, size, chunk):
         n = min(chunk, size - start)
-        parts.append(rows([x if d is None else shape.part(x, d, start, start + n) for x, d in zip(leaves, dims)], n))
+        given = [x if d is None else shape.part(x, d, start, start + n) for x, d in zip(leaves, dims)]
+        out, changed = rows(given, n)
+        parts.append(out)
+        pieces.append(given)
+        changes.append(changed)
+    changed = {
+        i: shape.concatenate([c.get(i, given[i]) for c, given in zip(changes, pieces)], dims[i]) for i in {i for c in changes for i in c}
+    }
     wanted = pytree.broadcast_prefix(out_dims, parts[0], "vmap: out_dims")
     columns = zip(*(pytree.leaves(p) for p in parts))
     joined = [xs[0] if d is None else shape.concatenate(xs, d % xs[0].ndim) for xs, d in zip(columns, wanted)]
-    return pytree.structure(parts[0]).unflatten(joined)
+    return pytree.structure(parts[0]).unflatten(joined), changed

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import functorch_lite as fl
-from functorch_lite.core.interpreter import STATE, Traced, current
+from functorch_lite.core.interpreter import STATE, Traced, body, current
 from functorch_lite.errors import ConcretizationError, LeakedValueError
 from functorch_lite.transforms.linearize import Equation
 from functorch_lite.xla import EVAL
@@ -23,9 +23,9 @@ HERE = Path(__file__).name
 @pytest.fixture(autouse=True)
 def the_stack_is_clean():
     """Whatever a test does, the bottom is current before and after it."""
-    assert current() is EVAL
+    assert body(current()) is EVAL
     yield
-    assert current() is EVAL and not STATE.leak_check
+    assert body(current()) is EVAL and not STATE.leak_check
 
 
 def f64(x):
@@ -210,7 +210,7 @@ ANYWHERE = TRANSFORMS | {
 def test_an_exception_leaves_the_stack_clean(kind):
     with pytest.raises(Oops):
         ANYWHERE[kind](raising)
-    assert current() is EVAL
+    assert body(current()) is EVAL
     assert number(fl.grad(lambda x: x * x)(3.0)) == 6, "and everything works as before"
 
 
@@ -221,14 +221,14 @@ def test_an_error_of_an_op_leaves_the_stack_clean(kind):
 
     with pytest.raises((RuntimeError, ValueError, TypeError)):
         ANYWHERE[kind](bad)
-    assert current() is EVAL
+    assert body(current()) is EVAL
 
 
 def test_an_exception_in_a_pullback_leaves_the_stack_clean():
     _, pullback = fl.vjp(lambda x: x * x, fl.asarray([1.0, 2.0]))
     with pytest.raises(ValueError):
         pullback(fl.asarray([1.0, 2.0, 3.0]))
-    assert current() is EVAL
+    assert body(current()) is EVAL
     np.testing.assert_allclose(np.asarray(pullback(fl.asarray([1.0, 1.0]))[0]), [2.0, 4.0])
 
 
@@ -250,7 +250,7 @@ def test_a_generator_that_stops_halfway_leaves_the_stack_clean():
             yield fl.grad(lambda x, i=i: x * x * i)(1.0)
 
     next(rows())
-    assert current() is EVAL
+    assert body(current()) is EVAL
 
 
 # ----------------------------------------------------------------------------------------------------------- threads
@@ -281,7 +281,7 @@ def test_threads_run_transforms_at_once():
         for _ in range(20):
             make, expected = work[i]
             np.testing.assert_allclose(np.asarray(make()), expected, rtol=1e-10)
-            assert current() is EVAL
+            assert body(current()) is EVAL
         return True
 
     with ThreadPoolExecutor(len(work)) as pool:

@@ -1,0 +1,122 @@
+"""Ops one after another, as they stand in a program: on PyTorch's face where PyTorch is the rival."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import models
+from .frame import Given, NotThere, Rival, Row, Side, torch_rival
+
+
+def chain(x, w, b, ops: int):
+    """So many elementwise ops on arrays of one shape, a multiple of five; each feeds the next."""
+    for _ in range(ops // 5):
+        x = ((x * w + b).relu() - w) * 0.9
+    return x
+
+
+def arrays(*shape: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape).astype(np.float32) for _ in range(3)]
+
+
+def eager(torch, ops: int, shape: tuple[int, ...]) -> Side:
+    """The chain on Tensors; its end is read."""
+    x, w, b = map(torch.from_numpy, arrays(*shape))
+    run = lambda: chain(x, w, b, ops).numpy()
+    return Side(run, lambda: {"chain": np.array(run())})
+
+
+def row(name: str, ops: int, shape: tuple[int, ...], reach: float) -> Row:
+    def ours():
+        import functorch_lite.torch as torch
+
+        return eager(torch, ops, shape)
+
+    conditions = {"shape": list(shape), "dtype": "float32", "mode": "eager; the end is read"}
+    return Row(name, ours, [Rival("torch eager", lambda: eager(torch_rival(), ops, shape), reach)], conditions)
+
+
+# ------------------------------------------------------------------------------------------------------------------ ragged batches
+
+SIZES = np.random.default_rng(0).integers(1, 33, 200)
+
+
+def ragged(mode: str | None) -> Callable[[], Side]:
+    """200 training steps of the small network, eager, each on a batch of another size. ``mode`` "op" runs each op at once."""
+
+    def side():
+        import functorch_lite as fl
+        import functorch_lite.torch as torch
+
+        if not hasattr(fl, "eager"):
+            raise NotThere("fl.eager, the lazy mode and the op mode of eager ops: all eager ops run one by one so far")
+        model, x, y = models.SMALL.ready(torch)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+        def steps():
+            for n in SIZES:
+                optimizer.zero_grad()
+                loss = torch.nn.functional.mse_loss(model(x[: int(n)]), y[: int(n)])
+                loss.backward()
+                optimizer.step()
+            return loss.item()
+
+        def run():
+            if mode is None:
+                return steps()
+            with fl.eager(mode):
+                return steps()
+
+        return Side(run, lambda: {"loss": np.array(run())})
+
+    return side
+
+
+# ---------------------------------------------------------------------------------------------------------------- recording an op
+
+
+def recording(gradients: bool | None) -> Callable[[], Side]:
+    """An op of a chain of 100 whose end nobody reads; on Arrays, or (with or without gradients) on Tensors."""
+
+    def side():
+        if gradients is None:
+            import functorch_lite as fl
+
+            x, w, b = map(fl.asarray, arrays(16, 16))
+        else:
+            import functorch_lite.torch as torch
+
+            x, w, b = map(torch.from_numpy, arrays(16, 16))
+            w.requires_grad_(gradients)
+        return PerOp(lambda: chain(x, w, b, 100))
+
+    return side
+
+
+class PerOp(Side):
+    """Counts each of the 100 ops of its step."""
+
+    def seconds(self, steps, clock) -> float:
+        return super().seconds(steps, clock) / 100
+
+
+def recorded(name: str, gradients: bool | None) -> Row:
+    rivals = [Rival("a microsecond", lambda: Given(1e-6), 1.5)]
+    return Row(f"recording one eager op, {name}", recording(gradients), rivals, {"shape": [16, 16], "mode": "eager"}, agree=False)
+
+
+ROWS = [
+    row("100 small eager ops", 100, (16, 16), 0.8),
+    row("10 eager ops on 8 MB", 10, (2048, 1024), 0.4),
+    Row(
+        "ragged batches: 200 eager train steps, sizes 1 to 32",
+        ragged(None),
+        [Rival("our own op mode", ragged("op"), 1.2)],
+        {"dtype": "float32", "mode": "eager"},
+    ),
+    recorded("functional", None),
+    recorded("Tensor with gradients", True),
+]
