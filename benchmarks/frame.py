@@ -33,17 +33,28 @@ class NotThere(Exception):
 
 @attrs.frozen
 class Side:
-    """A contender made ready. `step` does the work once and waits for its end; `check` gives by name what all sides must agree on."""
+    """A contender made ready.
+
+    `step` does the work once, `settle` waits for what it left running (which would be counted as the next side's), and `check`
+    gives by name what all sides must agree on.
+    """
 
     step: Callable[[], object]
     check: Callable[[], Mapping[str, np.ndarray]] = dict
+    settle: Callable[[], object] = lambda: None
 
     def seconds(self, steps: int, clock: Callable[[], float]) -> float:
         """How long a step takes, by the clock, as the mean of some."""
         step, start = self.step, clock()
         for _ in range(steps):
             step()
+        self.settle()
         return (clock() - start) / steps
+
+    def steps(self, seconds: float, clock: Callable[[], float]) -> int:
+        """How many steps make a sample of so many seconds."""
+        self.seconds(1, clock)  # warm
+        return max(1, math.ceil(seconds / max(self.seconds(1, clock), 1e-9)))
 
 
 @attrs.frozen
@@ -57,6 +68,10 @@ class Elsewhere:
         """The mean over some processes; the clock says which of the numbers counts."""
         place = 0 if clock is time.process_time else 1
         return sum(self._once(place) for _ in range(steps)) / steps
+
+    def steps(self, seconds: float, clock: Callable[[], float]) -> int:
+        """One: nothing is to be warmed."""
+        return 1
 
     def _once(self, place: int) -> float:
         done = subprocess.run([sys.executable, *self.arguments], capture_output=True, text=True, check=False)
@@ -75,6 +90,10 @@ class Given:
     def seconds(self, steps: int, clock: Callable[[], float]) -> float:
         """The number."""
         return self.value
+
+    def steps(self, seconds: float, clock: Callable[[], float]) -> int:
+        """One."""
+        return 1
 
 
 @attrs.frozen
@@ -102,7 +121,7 @@ class Row:
 class How:
     """How long and by which clock to measure."""
 
-    budget: float = 15.0  # seconds a row and rival
+    budget: float = 15.0  # seconds a row and rival, on the wall
     sample: float = 0.05  # seconds that a sample takes at least
     rounds: tuple[int, int] = (7, 101)
     wall: bool = False
@@ -114,7 +133,7 @@ class How:
         return time.perf_counter if self.wall else time.process_time
 
 
-QUICK = How(budget=1.5, sample=0.02, rounds=(5, 51))
+QUICK = How(budget=1.5, sample=0.02, rounds=(3, 51))
 
 
 def passes(ratio: float, low: float, reach: float) -> bool:
@@ -141,7 +160,7 @@ def apart(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> t
 
 def measure(row: Row, how: How) -> list[dict]:
     """The entries of a row, one a rival: {row, rival, ratio, low, high, reach, ok, conditions}."""
-    conditions = {**row.conditions, **setting(how)}
+    conditions, began = {**row.conditions, **setting(how)}, time.perf_counter()
     try:
         ours = row.ours()
         result = ours.check()
@@ -171,26 +190,24 @@ def measure(row: Row, how: How) -> list[dict]:
             entries |= {rival: failed(row, rival, conditions, told(error)) for rival in ready}
         finally:
             gc.unfreeze()
+    for e in entries.values():
+        e["conditions"]["seconds in all"] = time.perf_counter() - began
     return [entries[rival] for rival in row.rivals]
 
 
 def take_turns(sides: Sequence, how: How) -> np.ndarray:
     """Seconds a step, [side, round]: all sides run in each round, each round begins with another."""
-    steps, cost = [], 0.0
-    for side in sides:
-        side.seconds(1, how.clock)  # warm
-        once = max(side.seconds(1, how.clock), 1e-9)
-        steps.append(1 if isinstance(side, Given) else max(1, math.ceil(how.sample / once)))
-        cost += once * steps[-1]
-    least, most = how.rounds
-    rounds = min(most, max(least, round(how.budget * (len(sides) - 1) / cost)))
-    times = np.empty((len(sides), rounds))
-    for i in range(rounds):
+    steps = [side.steps(how.sample, how.clock) for side in sides]
+    (least, most), rounds = how.rounds, []
+    end = time.perf_counter() + how.budget * (len(sides) - 1)
+    while len(rounds) < least or (len(rounds) < most and time.perf_counter() < end):
+        times = [0.0] * len(sides)
         for k in range(len(sides)):
-            j = (i + k) % len(sides)
+            j = (len(rounds) + k) % len(sides)
             gc.collect()
-            times[j, i] = sides[j].seconds(steps[j], how.clock)
-    return times
+            times[j] = sides[j].seconds(steps[j], how.clock)
+        rounds.append(times)
+    return np.array(rounds).T
 
 
 def entry(row: Row, rival: Rival, conditions: Mapping, ours: np.ndarray, theirs: np.ndarray) -> dict:

@@ -142,7 +142,7 @@ def trained(task: Task, loss: Callable) -> Side:
         gradients = {name: turned(name, np.asarray(g)) for name, g in jax.jit(jax.grad(loss))(params, x, y).items()}
         return {"losses": np.array([step() for _ in range(3)]), **gradients}
 
-    return Side(step, check)
+    return Side(step, check, lambda: jax.block_until_ready(params))
 
 
 def faster(*sides: Side, steps: int = 5) -> Side:

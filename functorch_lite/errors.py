@@ -93,6 +93,16 @@ class TreeMismatchError(ValueError):
     """
 
 
+class SharedStorageError(RuntimeError):
+    """Two arguments of a transformed function share their storage, and the function changes one of them in place::
+
+        x = torch.zeros(4)
+        fl.vmap(lambda a, b: a.add_(b))(x, x)     # b would have had to change too
+
+    **Fix**: pass the tensor once and take views of it inside, or pass a ``clone()``.
+    """
+
+
 class GraphBreak(RuntimeError):
     """A function was compiled with ``fullgraph=True`` that cannot be one program: it reads a value, or has side effects in Python::
 

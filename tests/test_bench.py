@@ -57,7 +57,7 @@ def test_at_one_the_low_end_counts():
 def test_sides_take_turns():
     order = []
     turn = lambda name: Side(lambda: order.append(name))
-    times = frame.take_turns([turn("a"), turn("b"), turn("c")], How(budget=0, sample=0, rounds=(3, 3)))
+    times = frame.take_turns([turn("a"), turn("b"), turn("c")], How(budget=0, sample=0, rounds=(3, 5)))
     assert times.shape == (3, 3) and (times >= 0).all()
     assert "".join(order) == "aabbcc" + "abc" + "bca" + "cab"  # each is warmed and tried first
 
@@ -151,7 +151,7 @@ def test_tables_import_no_library():
 # ------------------------------------------------------------------------------------------------------- all sides compute the same
 
 STAGES = ((3, 8, 1), (8, 16, 2))
-SIZES = dict(layers=2, heads=2)
+SIZES = {"layers": 2, "heads": 2}
 TINY = {
     "gpt": (models.Task(lambda t: models.gpt(t, 11, 6, 8, **SIZES), models.tokens(2, 6, 11)), functools.partial(naive.gpt, **SIZES)),
     "cnn": (models.Task(lambda t: models.cnn(t, stages=STAGES), models.classes(4, 3, 8, 8)), functools.partial(naive.cnn, stages=STAGES)),

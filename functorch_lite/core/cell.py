@@ -40,6 +40,9 @@ class Cell:
             value = self.held
         else:
             value = here.fetch(self, leaf)
+            if self in here.continued and STATE.stopped <= here.born:
+                here = STATE.current = here.recording()
+                value = here.fetch(self, leaf)
         if value.__class__ is Traced and value.owner.ambient and value.owner.parent is here:
             STATE.current = value.owner  # made where recording was on: it is on again from here
         return value

@@ -40,6 +40,11 @@ class Face:
         raise NotImplementedError
 
     @property
+    def marks(self) -> tuple:
+        """What a program of a leaf depends on besides its value: whether it requires grad, and its hooks."""
+        raise NotImplementedError
+
+    @property
     def storage(self):
         """What those have in common that share their elements."""
         raise NotImplementedError

@@ -130,6 +130,7 @@ class Interpreter:
 
     __slots__ = ("parent", "alive", "label", "made", "born", "above", "__weakref__")
     ambient = False  # whether it records a body for `backward` (see transforms/ambient.py)
+    continued = ()  # cells from outside whose history goes on in this body, as an input of its program
 
     def __init__(self, parent: Interpreter | None, label: str):
         self.parent, self.alive, self.label = parent, True, label
@@ -199,6 +200,9 @@ class Interpreter:
                 f"({_described(value)}). Pass it to the function as an argument (or give it to functional_call with the parameters) "
                 "and return the new value, or change it after the transform"
             )
+
+    def hinder(self, what: str) -> None:
+        """Told of something that a program cannot do where gradients flow through it from outside."""
 
     def contains(self, value) -> bool:
         """Whether a value, or what an object over a value holds, belongs to this interpreter."""

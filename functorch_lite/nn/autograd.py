@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from ..core.array import Array
 from ..core.face import read
 from ..core.interpreter import STATE, body, lowered, serial, use
+from ..errors import GraphBreak
 from ..prims import algebra
 from ..refs.promotion import to_dtype
-from ..transforms.ambient import Leaf, history
+from ..transforms.ambient import Leaf, _nobody, history
 from .grad_mode import no_grad
 from .hooks import HookDict, RemovableHandle
 from .tensor import Tensor
@@ -164,6 +165,11 @@ def _targets(ambient, edges, leaves) -> dict:
     if leaves is not None:
         return leaves
     leaves = [(n, n.tensor()) for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
+    if any(n.tensor is _nobody for n, _ in leaves):
+        raise GraphBreak(
+            "backward: it reaches the history of a tensor that was computed outside of the compiled function; call backward outside, or compute "
+            "that tensor inside"
+        )
     return {(n, 0): t for n, t in leaves if t is not None and t._wants}
 
 
@@ -267,6 +273,7 @@ def register_hook(tensor: Tensor, hook) -> RemovableHandle:
     found = history(tensor.read())
     if found is None:
         raise RuntimeError(f"cannot register a hook on a tensor that doesn't require gradient{_of_a_transform(tensor)}")
+    body(STATE.current).hinder("a hook is registered in it")
     node, i = found[1]
     if node.hooks is None:
         node.hooks = {}
@@ -288,6 +295,7 @@ def retain_grad(tensor: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if history(tensor.read()) is None:
         raise RuntimeError(f"retain_grad: the tensor has no history for backward{_of_a_transform(tensor)}")
+    body(STATE.current).hinder("retain_grad is called in it")
     node, i = tensor._retains = history(tensor.read())[1]
     if node.retained is None:
         node.retained = {}

@@ -20,8 +20,8 @@ from ..core.cell import in_program
 from ..core.face import Face
 from ..core.interpreter import STATE, body, name_of
 from ..core.statics import static_key
-from ..errors import ConcretizationError, GraphBreak
-from ..transforms.arguments import callable_or_raise, is_array
+from ..errors import ConcretizationError, GraphBreak, SharedStorageError
+from ..transforms.arguments import callable_or_raise, is_array, shared
 from ..transforms.program import Program, traced
 from .create import defaults
 from .guards import SideEffect, Watch
@@ -59,29 +59,29 @@ class Compiled:
         leaves, dynamic, key = self._read(given, spec)
         if key in self.breaks:
             return self._function(*args, **kwargs)
-        program, first, reasons = self._find(key)
+        program, first, reasons = self._find(key, given)
         if program is None:
             try:
                 program = self._trace(given, spec, dynamic, key)
             except GraphBreak as broken:
                 return self._as_written(broken, key, args, kwargs)
             self._keep(program, key, reasons)
-            first = program.operands()
+            first = program.operands(given)
         donate = program.spare(held=1)  # by `first`
         return program.run([*first, *[leaves[i] for i in dynamic]], given, self._name, donate, False)
 
-    def _find(self, key) -> tuple[Program | None, list | None, list[str]]:
+    def _find(self, key, given) -> tuple[Program | None, list | None, list[str]]:
         """The program for a key whose guards hold, with its first inputs; and why others do not serve."""
         reasons, known = [], self._programs.get(key, ())
         for i, program in enumerate(known):
             reason = program.guards.broken()
             if reason is None:
-                first = program.operands()
+                first = program.operands(given)
                 if first is not None:
                     if i:
                         known.insert(0, known.pop(i))  # most likely the next call's too
                     return program, first, reasons
-                reason = "a tensor that it uses has another shape or dtype, no longer requires grad, or has (or lacks) a gradient"
+                reason = "a tensor that it uses has another shape, dtype, history, gradient or hooks, or is an argument too"
             reasons.append(reason)
         return None, None, reasons
 
@@ -90,7 +90,7 @@ class Compiled:
         given, spec = pytree.flatten((args, kwargs))
         _, dynamic, key = self._read(given, spec)
         if key not in self.breaks:
-            program, _, reasons = self._find(key)
+            program, _, reasons = self._find(key, given)
             try:
                 if program is None:
                     program = self._trace(given, spec, dynamic, key)
@@ -129,7 +129,7 @@ class Compiled:
                 given[i] = leaves[i] = asarray(x)
                 dynamic.append(i)
                 key.append(leaves[i].aval)
-        return leaves, dynamic, tuple(key)
+        return leaves, dynamic, (*key, *shared(given))
 
     def _trace(self, given, spec, dynamic, key) -> Program:
         watch = Watch(self._function)
@@ -139,7 +139,7 @@ class Compiled:
         except ConcretizationError as error:
             watch.undo()
             raise GraphBreak(str(error)) from error
-        except SideEffect as effect:
+        except (SideEffect, SharedStorageError) as effect:
             watch.undo()
             raise GraphBreak(str(effect)) from effect
         except BaseException:

@@ -325,6 +325,11 @@ class Tensor(Face, InPlace, Operable):
     _version = version
 
     @property
+    def marks(self) -> tuple:
+        after = self.__dict__.get("_after")
+        return self._wants, tuple(self._hooks) if self._hooks else (), tuple(after) if after else ()
+
+    @property
     def storage(self) -> Cell:
         base = self
         while base._look is not None:

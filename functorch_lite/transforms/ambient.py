@@ -21,14 +21,19 @@ from .linearize import Tape
 _NUMBERS = itertools.count()
 
 
+def _nobody():
+    return None
+
+
 class Leaf:
-    """Where history begins: what belongs to a tensor that requires grad, in one body."""
+    """Where history begins: what belongs to a tensor that requires grad, in one body. Without a tensor: where the history of a value
+    from outside goes on in a program."""
 
     __slots__ = ("number", "tensor", "__weakref__")
     next_functions = ()
 
     def __init__(self, tensor):
-        self.number, self.tensor = next(_NUMBERS), weakref.ref(tensor)
+        self.number, self.tensor = next(_NUMBERS), _nobody if tensor is None else weakref.ref(tensor)
 
     def name(self) -> str:
         """PyTorch's way to call it."""
@@ -99,14 +104,22 @@ class Ambient(Interpreter):
     # ------------------------------------------------------------------------------------------------------- cells
 
     def fetch(self, cell, leaf=None):
-        if leaf is None or STATE.stopped > self.born:
+        if STATE.stopped > self.born:
             return self.parent.fetch(cell, None)
+        if leaf is None:
+            value = self.parent.fetch(cell, None)
+            goes_on = cell in self.parent.continued and not (value.__class__ is Traced and value.owner is self)  # else: overwritten here
+            return self._begun(value, cell, None) if goes_on else value
         primal = self.parent.fetch(cell, leaf)
         while primal.__class__ is Traced and primal.owner is self:  # x.detach().requires_grad_(): x's storage, and history begins here
             primal = primal.value
-        found = self.leaves.get(leaf.slot)
+        return self._begun(primal, leaf.slot, leaf)
+
+    def _begun(self, primal, key, tensor) -> Traced:
+        """A value with which history begins; the same leaf for the same key."""
+        found = self.leaves.get(key)
         if found is None:
-            found = self.leaves[leaf.slot] = Leaf(leaf)
+            found = self.leaves[key] = Leaf(tensor)
         return Traced(self, primal.aval, primal, (found, 0))
 
     def keeps(self, cell) -> bool:

@@ -12,7 +12,7 @@ from ..core.array import Array, Operable, asarray
 from ..core.dtype import NUMBERS
 from ..core.face import Face, like, made_like, read
 from ..core.interpreter import STATE, body, check_leaks, live, lowered, name_of
-from ..errors import NonDifferentiableError
+from ..errors import NonDifferentiableError, SharedStorageError
 from ..prims import algebra
 
 
@@ -210,9 +210,10 @@ class Outputs:
     spec: pytree.TreeSpec
     classes: list
 
-    def unflatten(self, values):
-        """The tree with these values, as the function made them."""
-        return self.spec.unflatten([x if c is None else c.made(x) for c, x in zip(self.classes, values)])
+    def unflatten(self, values, same=()):
+        """The tree with these values, as the function made them; `same` are Faces that take places by number."""
+        made = [x if c is None else same[i] if i in same else c.made(x) for i, (c, x) in enumerate(zip(self.classes, values))]
+        return self.spec.unflatten(made)
 
     @classmethod
     def of(cls, tree) -> Outputs:
@@ -261,6 +262,12 @@ def done(interpreter) -> None:
     check_leaks(interpreter)
 
 
+def shared(leaves) -> tuple:
+    """Which Faces among the leaves share their storage, by number; () if none do."""
+    cells = [x.storage for x in leaves if isinstance(x, Face)]
+    return () if len(set(cells)) == len(cells) else tuple([cells.index(c) for c in cells])
+
+
 class Written:
     """What a function wrote to the Faces among its arguments, so that the caller's can be given it.
 
@@ -271,15 +278,19 @@ class Written:
         self.given = given
         self.pairs = [(i, y, y.version) for i, (x, y) in enumerate(zip(given, inside)) if isinstance(x, Face) and x is not y]
 
+    def changed(self) -> list:
+        """(which leaf, what the function got for it) of each that was written to."""
+        return [(i, y) for i, y, before in self.pairs if y.version != before and self._alone(i)]
+
     def found(self) -> list:
         """(which leaf, its new value as it leaves the body that runs now) of each that was written to."""
-        return [(i, leaving(y)) for i, y, before in self.pairs if y.version != before and self._alone(i)]
+        return [(i, leaving(y)) for i, y in self.changed()]
 
     def _alone(self, i: int) -> bool:
         """True; raises where another argument shares the storage of one that was written to, and would have had to follow."""
         for j, other, _ in self.pairs:
             if j != i and self.given[j].storage is self.given[i].storage:
-                raise RuntimeError(
+                raise SharedStorageError(
                     f"an argument {other.aval} shares its storage with another that the function changes in place, but would not see it inside "
                     "the transform. Pass the tensor once (and take views of it inside), or pass a clone()"
                 )

@@ -13,7 +13,7 @@ from ..core.dtype import NUMBERS
 from ..core.face import Face
 from ..core.interpreter import STATE, Traced, body, name_of
 from ..core.op import static_key
-from .arguments import callable_or_raise, is_array, label_of
+from .arguments import callable_or_raise, is_array, label_of, shared
 from .lowered import Lowered
 from .program import Program, traced
 
@@ -88,7 +88,7 @@ class Jitted:
                 key.append(leaves[i].aval)
             else:
                 key.append(("static", type(x), x))  # a function or a string in a tree belongs to the program
-        key = tuple(key)
+        key = (*key, *shared(given))
         try:
             found = self._programs.get(key, ())
         except TypeError:
@@ -98,7 +98,7 @@ class Jitted:
             ) from None
         inputs = [leaves[i] for i in dynamic]
         for program in found:
-            first = program.operands()
+            first = program.operands(given)
             if first is not None:
                 return program, [*first, *inputs], given
         program = self._trace(args, kwargs, given, spec, dynamic)
@@ -106,7 +106,7 @@ class Jitted:
             if len(self._programs) >= _LIMIT:
                 self._programs.pop(next(iter(self._programs)))
             self._programs.setdefault(key, []).append(program)
-        return program, [*program.operands(), *inputs], given
+        return program, [*program.operands(given), *inputs], given
 
     def _statics(self, args, kwargs):
         """A key of the static arguments, and (args, kwargs) without them."""

@@ -17,6 +17,7 @@ from ..core.aval import aval_of
 from ..core.cell import Cell, Number, Slot
 from ..core.face import Face, like, read
 from ..core.interpreter import STATE, Traced, body, ground, lowered
+from ..errors import GraphBreak
 from ..prims.control import call
 from .ambient import Node, history
 from .arguments import Outputs, Written, class_of, is_array, leaving
@@ -27,13 +28,23 @@ from .trace import Trace, stage
 class Recording(Trace):
     """A trace whose function may write cells from outside: an overlay keeps what it writes."""
 
-    __slots__ = ("slots", "held_by")
+    __slots__ = ("slots", "held_by", "continued", "obstacle")
     writable = True
 
     def __init__(self, parent, label: str):
         super().__init__(parent, label)
         self.slots: dict = {}  # slot from outside -> whether it was empty
         self.held_by: dict = {}  # cell of what a slot holds -> the slot
+        self.continued: set = set()  # cells whose value has history outside
+        self.obstacle: str | None = None  # why gradients may not flow through it
+
+    def hinder(self, what: str) -> None:
+        self.obstacle = what
+
+    def fetch(self, cell, leaf=None):
+        if leaf is not None and cell in self.overlay and cell.home is not self:
+            self.hinder("a tensor that requires grad is changed in it, and used afterwards")
+        return super().fetch(cell, leaf)
 
     def lift(self, cell, leaf):
         if cell.__class__ is Slot:
@@ -42,11 +53,16 @@ class Recording(Trace):
             if held is not None:
                 self.held_by[held.cell] = cell
             return held
-        return super().lift(cell, leaf)
+        value = super().lift(cell, leaf)
+        outside = self.captures[-1]
+        if leaf is None and outside.__class__ is Traced and outside.owner.ambient and outside.aval.dtype.is_inexact:
+            self.continued.add(cell)
+        return value
 
     def source(self, cell, leaf=None, aval=None) -> Source:
         """Where a cell is found at a later call."""
-        return Source(cell, self.held_by.get(cell), leaf if leaf is not None and leaf.requires_grad else None, aval)
+        leaf = leaf if leaf is not None and leaf.requires_grad else None
+        return Source(cell, self.held_by.get(cell), leaf, aval, cell in self.continued, None if leaf is None else leaf.marks)
 
     def inputs(self) -> dict[int, Source]:
         """Where the captures that are cells come from at a later call, by their number."""
@@ -61,17 +77,25 @@ class Source:
     slot: Slot | None
     leaf: Face | None  # whose gradient it carries, if recording is on
     aval: object
+    continued: bool  # whether its value has history where the program is called
+    marks: tuple | None  # of the leaf: see `Face.marks`
 
     def current(self) -> Cell:
         """The cell now."""
         return self.cell if self.slot is None else self.slot.read().cell
 
-    def value(self, recorded: bool, low: bool):
-        """What the program gets, or None where it was traced for another shape. ``low``: the call is at the bottom of the stack."""
+    def value(self, recorded: bool, low: bool, recording: bool):
+        """What the program gets, or None where it is not what the program was traced for. ``low``: the call is at the bottom of the
+        stack; ``recording``: with gradients recorded."""
         cell = self.current()
         held = cell.held
         if cell.__class__ is Number:
             return held
+        if self.leaf is not None:
+            if self.leaf.marks != self.marks:
+                return None
+        elif low and recording and (held.__class__ is Traced) is not self.continued and held.dtype.is_inexact:
+            return None
         if held.__class__ is not Array or recorded or not low:
             held = cell.read(self.leaf if recorded else None)
         return held if held.aval is self.aval else None
@@ -122,22 +146,25 @@ class Program:
     writes: list[Write]
     slots: dict  # slot -> whether it was empty
     recorded: bool  # whether gradients may flow through it from outside
+    touched: frozenset  # cells that no argument may have for storage: one of both names is written
+    same: dict  # outputs that are tensors from outside: position -> which argument, or the tensor itself
     guards: object = None  # what else it depends on (nn/guards.py)
 
     def __repr__(self) -> str:
         state = f", {len(self.sources)} cells read, {len(self.writes)} written" if self.sources or self.writes else ""
         return f"<program {self.label}: {len(self.body.graph.nodes)} nodes{state}>"
 
-    def operands(self) -> list | None:
+    def operands(self, given) -> list | None:
         """Its first inputs now; None if the state is not what it was traced for."""
+        if self.touched and any(x.storage in self.touched for x in given if isinstance(x, Face)):
+            return None
         for slot, empty in self.slots.items():
             if (slot.read() is None) is not empty:
                 return None
         first, low = list(self.captures), _at_the_bottom()
+        recording = STATE.stopped <= STATE.current.born
         for i, source in self.sources.items():
-            if source.leaf is not None and not source.leaf.requires_grad:
-                return None
-            value = first[i] = source.value(self.recorded, low)
+            value = first[i] = source.value(self.recorded, low, recording)
             if value is None:
                 return None
         return first
@@ -157,14 +184,16 @@ class Program:
                 write.check(outs, here)
         for write in self.writes:
             write.commit(outs, given, low)
-        return self.result(outs)
+        return self.result(outs, given)
 
-    def result(self, outs):
+    def result(self, outs, given=None):
         """The function's output, of the program's results."""
         outs = list(outs[: len(self.outputs.classes) - len(self.constants)])
         for i, value in sorted(self.constants.items()):
             outs.insert(i, value)
-        return self.outputs.unflatten(outs)
+        return self.outputs.unflatten(
+            outs, {i: given[x] if x.__class__ is int else x for i, x in self.same.items()} if given is not None else {}
+        )
 
     def spare(self, held: int = 0) -> tuple[int, ...]:
         """Which inputs are state that is replaced when it has run, and that nothing else holds now: their buffers may be taken.
@@ -195,9 +224,9 @@ class _Results:
         self.values: list = []
         self.quiet: set[int] = set()
 
-    def add(self, value, flows: bool) -> int:
+    def add(self, value) -> int:
         """Takes one; its number."""
-        if not flows:
+        if not _flows(value):
             self.quiet.add(len(self.values))
         self.values.append(leaving(value))
         return len(self.values) - 1
@@ -226,14 +255,21 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
             out = f(*args, **kwargs)
         leaves, out_spec = pytree.flatten(out)
         found["outputs"] = Outputs(out_spec, [class_of(x) for x in leaves])
+        inside = {id(x): i for i, x in enumerate(filled) if isinstance(x, Face)}
+        found["same"] = {
+            i: inside.get(id(x), x) for i, x in enumerate(leaves) if isinstance(x, Face) and (id(x) in inside or _is_outside(trace, x))
+        }
         found["constants"] = {i: x for i, x in enumerate(leaves) if not is_array(x)}
         for x in leaves:
             if is_array(x):
-                value = read(x)
-                results.add(value, _flows(value))
-        found["writes"] = [Write(i, results.add(value, False)) for i, value in written.found()]
+                results.add(read(x))
+        changed = written.changed()
+        found["writes"] = [Write(i, results.add(y.read())) for i, y in changed]
+        found["touched"] = _touched(trace, given, bool(changed))
         found["writes"] += [_write(trace, results, cell, value) for cell, value in trace.overlay.items()]
         found["recorded"] = len(results.quiet) < len(results.values)
+        if found["recorded"] and trace.obstacle is not None:
+            raise GraphBreak(f"{trace.obstacle}, while gradients flow through the whole from outside")
         return results.taken()
 
     ins = tuple([aval_of(given[i]) for i in dynamic])
@@ -255,11 +291,28 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
 def _write(trace: Recording, results: _Results, cell: Cell, value) -> Write:
     """What becomes of an entry of the overlay."""
     if cell.__class__ is not Slot:
-        return Write(trace.source(cell), results.add(value, False))
+        return Write(trace.source(cell), results.add(value))
     if value is not None and value.home is trace:
-        inside = value.read()
-        return Write(cell, results.add(inside, _flows(inside)), face=type(value))
+        return Write(cell, results.add(value.read()), face=type(value))
     return Write(cell, None, held=value)
+
+
+def _is_outside(trace: Recording, x: Face) -> bool:
+    """Whether a tensor was there before the function was traced."""
+    interpreter = trace.parent
+    while interpreter is not None and interpreter is not x.home:
+        interpreter = interpreter.parent
+    return interpreter is not None
+
+
+def _touched(trace: Recording, given, writes: bool) -> frozenset:
+    """The cells from outside that an argument must not have for storage; raises if one has."""
+    written = {cell.root or cell for cell in trace.overlay if cell.__class__ is not Slot}
+    cells = written | ({cell.root or cell for cell in trace.lifted if cell.__class__ is not Slot} if writes else set())
+    for x in given:
+        if isinstance(x, Face) and x.storage in cells:
+            raise GraphBreak(f"an argument {x.aval} is also used as a variable from outside, and changed by one of the two names")
+    return frozenset(cells)
 
 
 def _flows(value) -> bool:

@@ -42,7 +42,16 @@ class Trace(Recorder):
             return cell.seen_in(self)
         if cell not in self.lifted:
             self.lifted[cell] = self.lift(cell, leaf)
+        elif leaf is not None:
+            self._claim(cell, leaf)
         return self.lifted[cell]
+
+    def _claim(self, cell, leaf) -> None:
+        """A tensor wants the gradient of a cell that was first read by a name that wants none."""
+        for i, (known, whose) in self.sources.items():
+            if known is cell and whose is None:
+                self.sources[i] = cell, leaf
+                self.captures[i] = self.parent.fetch(cell, leaf)
 
     def constants(self) -> dict:
         """The captures by name; a tensor that wants a gradient is itself one, so that it gets one."""
