@@ -102,6 +102,9 @@ class PerOp(Side):
     def seconds(self, steps, clock) -> float:
         return super().seconds(steps, clock) / 100
 
+    def steps(self, seconds, clock) -> int:
+        return super().steps(seconds / 100, clock)
+
 
 def recorded(name: str, gradients: bool | None) -> Row:
     rivals = [Rival("a microsecond", lambda: Given(1e-6), 1.5)]

@@ -229,7 +229,7 @@ def told(error: Exception) -> str:
     """An exception in a line; one that nobody expects is shown in full besides."""
     if isinstance(error, ModuleNotFoundError) and error.name == "torch":
         return "torch is not installed (pip install 'functorch_lite[rivals]')"
-    if isinstance(error, NotThere):
+    if isinstance(error, NotThere) or (isinstance(error, AttributeError) and "functorch_lite" in str(error)):
         return f"not there yet: {error}"
     if not isinstance(error, (ImportError, AttributeError, AssertionError)):
         traceback.print_exception(error)

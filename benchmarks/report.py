@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from rich.markup import escape
 from rich.table import Table
 
 COLORS = {True: "tab:green", False: "tab:red"}
@@ -27,13 +28,15 @@ def table(entries: Sequence[dict]) -> Table:
     for name in ("ours", "theirs", "ratio", "5% - 95%", "reach", "wall"):
         out.add_column(name, justify="right", no_wrap=True)
     out.add_column("")
-    before = None
+    before = None, None
     for e in entries:
         c = e["conditions"]
-        name = "" if e["row"] == before else e["row"]
-        before = e["row"]
+        name, reason = e["row"], c.get("reason")
+        if name == before[0]:
+            name, reason = "", "as above" if reason is not None and reason == before[1] else reason
+        before = e["row"], c.get("reason")
         if e["ratio"] is None:
-            out.add_row(name, e["rival"], "", "", "-", "", f"{e['reach']:g}", "", f"[yellow]{c['reason']}")
+            out.add_row(name, e["rival"], "", "", "-", "", f"{e['reach']:g}", "", f"[yellow]{escape(reason)}")
             continue
         wall = f"{c['wall']['ratio']:.2f}" if "wall" in c else ""
         figures = (f"{e['ratio']:.3f}", f"{e['low']:.2f} - {e['high']:.2f}", f"{e['reach']:g}", wall)

@@ -1,4 +1,4 @@
-"""Every claim of the README and of CONTRIBUTING runs."""
+"""Every claim of the README, of CONTRIBUTING and of the porting page runs."""
 
 import doctest
 import os
@@ -8,15 +8,17 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import functorch_lite as fl
 
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-def test_readme():
-    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-    assert found.attempted > 15 and found.failed == 0
+@pytest.mark.parametrize("page, examples", [("README.md", 15), ("docs/porting.md", 15)])
+def test_the_examples_of_a_page(page, examples):
+    found = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert found.attempted > examples and found.failed == 0
 
 
 def test_a_pytorch_program_runs_unchanged(tmp_path):
