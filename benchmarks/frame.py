@@ -59,7 +59,10 @@ class Side:
 
 @attrs.frozen
 class Elsewhere:
-    """A contender that must start anew each time: a process of this Python, which prints what it measured, CPU time and wall time."""
+    """A contender that must start anew each time: a process of this Python, which prints what it measured, by CPU time and on the wall.
+
+    A first run, which may leave bytecode behind for the others, does not count.
+    """
 
     arguments: Sequence[str]
     check: Callable[[], Mapping[str, np.ndarray]] = dict
@@ -70,11 +73,13 @@ class Elsewhere:
         return sum(self._once(place) for _ in range(steps)) / steps
 
     def steps(self, seconds: float, clock: Callable[[], float]) -> int:
-        """One: nothing is to be warmed."""
+        """One."""
+        self._once(0)
         return 1
 
     def _once(self, place: int) -> float:
-        done = subprocess.run([sys.executable, *self.arguments], capture_output=True, text=True, check=False)
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        done = subprocess.run([sys.executable, *self.arguments], env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(self.arguments)}: {(done.stderr.strip().splitlines() or ['no output'])[-1]}")
         return float(done.stdout.split()[place])
@@ -213,10 +218,10 @@ def take_turns(sides: Sequence, how: How) -> np.ndarray:
 def entry(row: Row, rival: Rival, conditions: Mapping, ours: np.ndarray, theirs: np.ndarray) -> dict:
     """What came of one pair of sides."""
     low, ratio, high = (float(q) for q in np.percentile(ours / theirs, [5, 50, 95]))
-    seconds = {"rounds": len(ours), "seconds": float(np.median(ours)), "seconds of the rival": float(np.median(theirs))}
+    medians = {"rounds": len(ours), "unit": "s", **conditions, "ours": float(np.median(ours)), "theirs": float(np.median(theirs))}
     ok = passes(ratio, low, rival.reach)
     head = {"row": row.name, "rival": rival.name, "ratio": ratio, "low": low, "high": high, "reach": rival.reach, "ok": ok}
-    return {**head, "conditions": {**conditions, **seconds}}
+    return {**head, "conditions": medians}
 
 
 def failed(row: Row, rival: Rival, conditions: Mapping, reason: str) -> dict:

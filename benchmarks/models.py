@@ -12,8 +12,11 @@ import attrs
 import numpy as np
 
 
-def gpt(torch, vocabulary=512, length=128, width=256, layers=4, heads=8):
-    """A decoder: pre-norm blocks, one product for queries, keys and values, gelu by tanh, logits by a matrix of their own."""
+def gpt(torch, vocabulary=512, length=128, width=256, layers=4, heads=8, wrap=lambda block: block):
+    """A decoder: pre-norm blocks, one product for queries, keys and values, gelu by tanh, logits by a matrix of their own.
+
+    Each block is called as `wrap` makes it.
+    """
     nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):
@@ -43,7 +46,7 @@ def gpt(torch, vocabulary=512, length=128, width=256, layers=4, heads=8):
         def forward(self, tokens):
             x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1]))
             for block in self.blocks:
-                x = block(x)
+                x = wrap(block)(x)
             return self.head(self.norm(x)).flatten(0, 1)
 
     return GPT()

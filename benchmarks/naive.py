@@ -37,20 +37,25 @@ def layer_norm(p, name, x):
     return (x - mean) * lax.rsqrt(var + 1e-5) * p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def gpt(p, x, y, layers=4, heads=8):
-    batch, time = x.shape
+def block(p, h, mask, heads):
+    """A block of the GPT; p has its parameters by their names in it."""
+    qkv = jnp.split(linear(p, "qkv", layer_norm(p, "norm1", h)), 3, -1)
+    q, k, v = (z.reshape(*z.shape[:2], heads, -1).transpose(0, 2, 1, 3) for z in qkv)
+    scores = jnp.einsum("bhtd,bhsd->bhts", q, k) / np.sqrt(q.shape[-1])
+    o = jnp.einsum("bhts,bhsd->bhtd", jax.nn.softmax(jnp.where(mask, scores, -1e30)), v)
+    h = h + linear(p, "out", o.transpose(0, 2, 1, 3).reshape(h.shape))
+    return h + linear(p, "down", jax.nn.gelu(linear(p, "up", layer_norm(p, "norm2", h))))
+
+
+def gpt(p, x, y, layers=4, heads=8, wrap=lambda f: f):
+    time = x.shape[1]
     h = p["tokens.weight"][x] + p["places.weight"][:time]
     mask = jnp.tril(jnp.ones((time, time), bool))
     for i in range(layers):
-        b = f"blocks.{i}"
-        qkv = jnp.split(linear(p, f"{b}.qkv", layer_norm(p, f"{b}.norm1", h)), 3, -1)
-        q, k, v = (z.reshape(batch, time, heads, -1).transpose(0, 2, 1, 3) for z in qkv)
-        scores = jnp.einsum("bhtd,bhsd->bhts", q, k) / np.sqrt(q.shape[-1])
-        o = jnp.einsum("bhts,bhsd->bhtd", jax.nn.softmax(jnp.where(mask, scores, -1e30)), v)
-        h = h + linear(p, f"{b}.out", o.transpose(0, 2, 1, 3).reshape(h.shape))
-        h = h + linear(p, f"{b}.down", jax.nn.gelu(linear(p, f"{b}.up", layer_norm(p, f"{b}.norm2", h))))
+        own = {name.removeprefix(f"blocks.{i}."): w for name, w in p.items() if name.startswith(f"blocks.{i}.")}
+        h = wrap(lambda own, h: block(own, h, mask, heads))(own, h)
     logits = linear(p, "head", layer_norm(p, "norm", h))
-    return cross_entropy(logits.reshape(batch * time, -1), y)
+    return cross_entropy(logits.reshape(y.size, -1), y)
 
 
 def batch_norm(x):

@@ -41,17 +41,16 @@ def table(entries: Sequence[dict]) -> Table:
         wall = f"{c['wall']['ratio']:.2f}" if "wall" in c else ""
         figures = (f"{e['ratio']:.3f}", f"{e['low']:.2f} - {e['high']:.2f}", f"{e['reach']:g}", wall)
         verdict = "[green]ok" if e["ok"] else "[red]missed"
-        out.add_row(name, e["rival"], shown(c["seconds"]), shown(c["seconds of the rival"]), *figures, verdict)
+        out.add_row(name, e["rival"], shown(c["ours"], c["unit"]), shown(c["theirs"], c["unit"]), *figures, verdict)
     out.caption = f"{sum(e['ok'] for e in entries)} of {len(entries)} within reach. Medians of paired rounds, CPU time on one core."
     return out
 
 
-def shown(seconds: float) -> str:
-    """A time in a unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+def shown(value: float, unit: str) -> str:
+    """A time or an amount of memory with a prefix that suits it."""
+    prefixes = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
+    prefix, size = next((p for p in prefixes if value >= p[1]), prefixes[-1])
+    return f"{value / size:.3g} {prefix}{unit}"
 
 
 def draw(path: pathlib.Path, entries: Sequence[dict]) -> None:

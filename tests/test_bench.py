@@ -39,7 +39,7 @@ def test_ratios_are_ours_by_theirs():
     for e, ratio in zip(entries, (0.5, 2.0)):
         assert e["low"] == e["ratio"] == e["high"] == ratio
     c = entries[0]["conditions"]
-    assert c["batch"] == 3 and c["seconds"] == 2e-3 and c["seconds of the rival"] == 4e-3
+    assert c["batch"] == 3 and c["ours"] == 2e-3 and c["theirs"] == 4e-3
     assert c["versions"]["jax"] and c["rounds"] >= 3 and c["apart from rival 1"] == pytest.approx(5e-5, rel=1e-3)
 
 

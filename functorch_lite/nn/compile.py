@@ -1,6 +1,6 @@
 """compile: a function of tensors, or a module, as programs: forward, backward, optimizer, buffers and random state in one of them.
 
-The function is traced with the state it meets as inputs (`transforms/program.py`) while its Python is watched (`nn/guards.py`). A
+The function is traced with the state it meets as inputs (`transforms/program.py`) while its Python is watched (`nn/watch.py`). A
 call runs a program whose guards hold, or traces another. A function with side effects in Python, or that reads a value to decide
 something, runs as it is written, with one warning that says where.
 """
@@ -24,8 +24,8 @@ from ..errors import ConcretizationError, GraphBreak, SharedStorageError
 from ..transforms.arguments import callable_or_raise, is_array, shared
 from ..transforms.program import Program, traced
 from .create import defaults
-from .guards import SideEffect, Watch
 from .module import Module
+from .watch import SideEffect, Watch
 
 _LIMIT = 64  # programs that one compiled function keeps
 
