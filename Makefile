@@ -23,8 +23,9 @@ lint: $(VENV)/.lint  ## check style and formatting
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 
-bench: $(VENV)/.test  ## run the benchmarks
-	$(PY) -m benchmarks
+bench: $(VENV)/.test  ## run the benchmarks (QUICK=1: in five minutes; PyTorch's rows need pip install -e '.[rivals]')
+	$(PY) -m benchmarks $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(PY) -m benchmarks.growth)
 
 conformance: $(VENV)/.test  ## run the long sweeps
 	$(PY) -m pytest -q -n $(JOBS) -m slow

@@ -12,7 +12,7 @@ IMPORT = "import time; c, w = time.process_time(), time.perf_counter(); import {
 
 
 def importing(name: str):
-    return lambda: Elsewhere(["-c", IMPORT.format(name)])
+    return lambda: Elsewhere(["-c", IMPORT.format(name)], warm=True)
 
 
 def first_step(side: str):

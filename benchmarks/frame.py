@@ -61,10 +61,11 @@ class Side:
 class Elsewhere:
     """A contender that must start anew each time: a process of this Python, which prints what it measured, by CPU time and on the wall.
 
-    A first run, which may leave bytecode behind for the others, does not count.
+    ``warm``: a first run, which leaves bytecode behind for the others, does not count.
     """
 
     arguments: Sequence[str]
+    warm: bool = False
     check: Callable[[], Mapping[str, np.ndarray]] = dict
 
     def seconds(self, steps: int, clock: Callable[[], float]) -> float:
@@ -74,7 +75,8 @@ class Elsewhere:
 
     def steps(self, seconds: float, clock: Callable[[], float]) -> int:
         """One."""
-        self._once(0)
+        if self.warm:
+            self._once(0)
         return 1
 
     def _once(self, place: int) -> float:
@@ -120,6 +122,7 @@ class Row:
     conditions: Mapping[str, object] = {}
     malloc: Sequence[str] = ("tuned",)
     agree: bool = True  # whether the sides give results that can be compared
+    rounds: int | None = None  # at least so many, instead of what is usual
 
 
 @attrs.frozen
@@ -188,7 +191,8 @@ def measure(row: Row, how: How) -> list[dict]:
         gc.collect()
         gc.freeze()  # what is there stays; collecting between samples is then cheap
         try:
-            times = take_turns([ours, *ready.values()], how)
+            least, most = how.rounds
+            times = take_turns([ours, *ready.values()], attrs.evolve(how, rounds=(row.rounds or least, most)))
             for rival, theirs in zip(ready, times[1:]):
                 entries[rival] = entry(row, rival, conditions, times[0], theirs)
         except Exception as error:

@@ -144,8 +144,9 @@ def trained(task: Task, loss: Callable) -> Side:
         return float(value)
 
     def check():
-        gradients = {name: turned(name, np.asarray(g)) for name, g in jax.jit(jax.grad(loss))(params, x, y).items()}
-        return {"losses": np.array([step() for _ in range(3)]), **gradients}
+        first = step()
+        gradients = {name: turned(name, np.asarray(m)) / 0.1 for name, m in state["mean"].items()}  # Adam's mean, which was zero
+        return {"losses": np.array([first, step(), step()]), **gradients}
 
     return Side(step, check, lambda: jax.block_until_ready(params))
 

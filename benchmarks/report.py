@@ -68,5 +68,5 @@ def draw(path: pathlib.Path, entries: Sequence[dict]) -> None:
     axis.set_yticks(range(len(ran)), [f"{e['row']}  /  {e['rival']}" for e in ran], fontsize=8)
     axis.set_ylim(len(ran) - 0.5, -0.5)
     axis.grid(axis="x", which="both", alpha=0.2)
-    axis.set(xlabel="our time by theirs: median, 5th to 95th percentile; black marks: what is to be reached")
+    axis.set_xlabel("our time by theirs; black: to be reached", fontsize=9)
     figure.savefig(path, dpi=120)
