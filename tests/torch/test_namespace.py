@@ -154,3 +154,21 @@ def install_over_another_torch():
         sys.modules.pop("torch")
         if before is not None:
             sys.modules["torch"] = before
+
+
+def test_names_of_small_modules():
+    """Modules of names only are easily emptied by a tool that removes what a file does not use."""
+    import functorch_lite.torch as torch
+
+    for path in (
+        "nn.utils.clip_grad_norm_",
+        "nn.init.kaiming_uniform_",
+        "nn.functional.linear",
+        "func.functional_call",
+        "random.manual_seed",
+        "nn.parameter.Parameter",
+    ):
+        found = torch
+        for name in path.split("."):
+            found = getattr(found, name)
+        assert callable(found)
