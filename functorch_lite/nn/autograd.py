@@ -11,7 +11,7 @@ from ..core.interpreter import STATE, body, lowered, serial, use
 from ..errors import GraphBreak
 from ..prims import algebra
 from ..refs.promotion import to_dtype
-from ..transforms.ambient import Leaf, _nobody, history
+from ..transforms.ambient import Leaf, history
 from .grad_mode import no_grad
 from .hooks import HookDict, RemovableHandle
 from .tensor import Tensor
@@ -165,7 +165,7 @@ def _targets(ambient, edges, leaves) -> dict:
     if leaves is not None:
         return leaves
     leaves = [(n, n.tensor()) for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
-    if any(n.tensor is _nobody for n, _ in leaves):
+    if any(n.outside for n, _ in leaves):
         raise GraphBreak(
             "backward: it reaches the history of a tensor that was computed outside of the compiled function; call backward outside, or compute "
             "that tensor inside"

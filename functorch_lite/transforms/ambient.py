@@ -44,6 +44,11 @@ class Leaf:
         """The tensor."""
         return self.tensor()
 
+    @property
+    def outside(self) -> bool:
+        """Whether history goes on from here where a program is called."""
+        return self.tensor is _nobody
+
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
