@@ -9,129 +9,86 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import update_wrapper
 
 import attrs
 
 from ..core import pytree
-from ..core.array import Array, asarray
-from ..core.aval import aval_of
 from ..core.cell import in_program
-from ..core.face import Face
-from ..core.interpreter import STATE, body, name_of
+from ..core.interpreter import name_of
 from ..core.statics import static_key
 from ..errors import ConcretizationError, GraphBreak, SharedStorageError
-from ..transforms.arguments import callable_or_raise, is_array, shared
+from ..transforms.arguments import callable_or_raise
 from ..transforms.program import Program, traced
+from ..transforms.staged import Staged
 from .create import defaults
+from .guards import Same
 from .module import Module
 from .watch import SideEffect, Watch
 
-_LIMIT = 64  # programs that one compiled function keeps
 
-
-class Compiled:
+class Compiled(Staged):
     """What `compile` makes of a function: call it like the function."""
 
+    verb = "compiled"
+    numbers = frozenset((float, complex))
+    limit = 64
+
     def __init__(self, function: Callable, fullgraph: bool):
-        self._function, self._fullgraph = function, fullgraph
-        self._name = name_of(getattr(function, "__self__", function)) if isinstance(function, Callable) else "?"
-        self._programs: dict = {}
+        super().__init__(function, name_of(getattr(function, "__self__", function)))
+        self._fullgraph = fullgraph
         self.breaks: dict = {}  # key -> why calls like it run as they are written
         self.recompiles: list[str] = []  # why programs were traced anew
-        update_wrapper(self, function, updated=())
-
-    @property
-    def programs(self) -> list[Program]:
-        """What has been traced so far."""
-        return [p for found in self._programs.values() for p in found]
-
-    def __repr__(self) -> str:
-        return f"<compiled {self._name}, {len(self.programs)} program(s)>"
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else _Bound(self, instance)
 
     def __call__(self, *args, **kwargs):
         if in_program():
             return self._function(*args, **kwargs)
         given, spec = pytree.flatten((args, kwargs))
-        leaves, dynamic, key = self._read(given, spec)
+        leaves, dynamic, key = self._read(given, spec, *defaults())
         if key in self.breaks:
             return self._function(*args, **kwargs)
         program, first, reasons = self._find(key, given)
         if program is None:
             try:
-                program = self._trace(given, spec, dynamic, key)
+                program = self._trace(given, spec, dynamic)
             except GraphBreak as broken:
                 return self._as_written(broken, key, args, kwargs)
-            self._keep(program, key, reasons)
+            self._note(key, program, reasons)
             first = program.operands(given)
         donate = program.spare(held=1)  # by `first`
         return program.run([*first, *[leaves[i] for i in dynamic]], given, self._name, donate, False)
 
-    def _find(self, key, given) -> tuple[Program | None, list | None, list[str]]:
-        """The program for a key whose guards hold, with its first inputs; and why others do not serve."""
-        reasons, known = [], self._programs.get(key, ())
-        for i, program in enumerate(known):
-            reason = program.guards.broken()
-            if reason is None:
-                first = program.operands(given)
-                if first is not None:
-                    if i:
-                        known.insert(0, known.pop(i))  # most likely the next call's too
-                    return program, first, reasons
-                reason = "a tensor that it uses has another shape, dtype, history, gradient or hooks, or is an argument too"
-            reasons.append(reason)
-        return None, None, reasons
-
     def examine(self, *args, **kwargs) -> tuple[Program | None, str | None]:
         """The program that a call with these arguments would run (traced if need be, but not run), or why it runs as it is written."""
         given, spec = pytree.flatten((args, kwargs))
-        _, dynamic, key = self._read(given, spec)
+        _, dynamic, key = self._read(given, spec, *defaults())
         if key not in self.breaks:
             program, _, reasons = self._find(key, given)
             try:
                 if program is None:
-                    program = self._trace(given, spec, dynamic, key)
-                    self._keep(program, key, reasons)
+                    program = self._trace(given, spec, dynamic)
+                    self._note(key, program, reasons)
                 return program, None
             except GraphBreak as broken:
                 self.breaks[key] = str(broken)
         return None, self.breaks[key]
 
-    def _keep(self, program, key, reasons) -> None:
+    def _note(self, key, program, reasons) -> None:
+        """Keeps a program, and why it had to be traced."""
         if reasons:
             self.recompiles.append(reasons[0])
-        elif self.programs:
+        elif self._programs:
             self.recompiles.append("the arguments have other shapes, dtypes or static values, or the grad mode has changed")
-        if len(self.programs) >= _LIMIT:
-            self._programs.pop(next(iter(self._programs)))
-        self._programs.setdefault(key, []).insert(0, program)
+        self._keep(key, program)
 
-    def _read(self, given, spec):
-        """The leaves as values, which of them are inputs, and what a program for them depends on."""
-        leaves, dynamic, key = list(given), [], [spec, STATE.stopped > body(STATE.current).born, *defaults()]
-        for i, x in enumerate(given):
-            if isinstance(x, Face):
-                leaves[i] = value = x.read()
-                dynamic.append(i)
-                key.append((value.aval, x.__class__, x.requires_grad))
-            elif isinstance(x, Array):
-                dynamic.append(i)
-                key.append(x.aval)
-            elif x.__class__ is float or x.__class__ is complex:
-                dynamic.append(i)
-                key.append(aval_of(x))
-            elif x.__class__ is int or x.__class__ is bool or not is_array(x):
-                key.append(("static", type(x), static_key(x)))
-            else:
-                given[i] = leaves[i] = asarray(x)
-                dynamic.append(i)
-                key.append(leaves[i].aval)
-        return leaves, dynamic, (*key, *shared(given))
+    def _static(self, x):
+        """What cannot be hashed is known by identity: the guards see what is read of it."""
+        try:
+            hash(x)
+        except TypeError:
+            return Same(x)
+        return static_key(x)
 
-    def _trace(self, given, spec, dynamic, key) -> Program:
+    def _trace(self, given, spec, dynamic) -> Program:
         watch = Watch(self._function)
         names = [f"x{i}" for i in range(len(dynamic))]
         try:
@@ -160,16 +117,6 @@ class Compiled:
         self.breaks[key] = str(broken)
         warnings.warn(f"compile({self._name}): runs as it is written, since {broken}", stacklevel=4)
         return self._function(*args, **kwargs)
-
-
-class _Bound:
-    """A compiled method of an instance."""
-
-    def __init__(self, compiled: Compiled, instance):
-        self.compiled, self.instance = compiled, instance
-
-    def __call__(self, *args, **kwargs):
-        return self.compiled(self.instance, *args, **kwargs)
 
 
 class CompiledModule(Module):

@@ -89,9 +89,6 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
-asarray_ = as_tensor
-
-
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A Tensor with a copy of a NumPy array (PyTorch shares the memory; here nothing does)."""
     if not isinstance(ndarray, np.ndarray):

@@ -4,53 +4,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import update_wrapper
 
 from ..core import pytree
-from ..core.array import Array, asarray
-from ..core.aval import aval_of
+from ..core.array import Array
 from ..core.dtype import NUMBERS
-from ..core.face import Face
-from ..core.interpreter import STATE, Traced, body, name_of
+from ..core.interpreter import name_of
 from ..core.op import static_key
-from .arguments import callable_or_raise, is_array, label_of, shared
+from .arguments import callable_or_raise, is_array, label_of
 from .lowered import Lowered
 from .program import Program, traced
+from .staged import Staged
 
-_LIMIT = 256  # programs that one jitted function remembers
 
-
-class Jitted:
+class Jitted(Staged):
     """What `jit` returns: call it like the function; `lower(*args)` shows what it becomes."""
 
+    verb = "jit of"
+    numbers = NUMBERS
+
     def __init__(self, f, static_argnums, static_argnames, donate_argnums, name, checked=False):
+        super().__init__(f, name or name_of(f))
         self._checked = checked
-        self._f, self._name = f, name or name_of(f)
         self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(
             f, static_argnums, static_argnames, donate_argnums
         )
-        self._programs: dict = {}
-        update_wrapper(self, f, updated=())  # f's own attributes stay f's
-
-    @property
-    def programs(self) -> list[Program]:
-        """What has been traced so far."""
-        return [p for found in self._programs.values() for p in found]
-
-    def __repr__(self) -> str:
-        return f"<jit of {self._name}, {len(self.programs)} program(s)>"
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else _Method(self, instance)
 
     def __call__(self, *args, **kwargs):
-        program, operands, given = self._find(args, kwargs)
+        program, operands, given = self._resolve(args, kwargs)
         donate = self._donated(program, args, operands) if self._donate_argnums else ()
         return program.run(operands, given, self._name, donate, self._checked)
 
     def resolve(self, args, kwargs) -> tuple[Program, list]:
         """The program for these arguments, and its operands."""
-        return self._find(args, kwargs)[:2]
+        return self._resolve(args, kwargs)[:2]
 
     def _donated(self, program, args, operands) -> tuple[int, ...]:
         """Which operands belong to donated arguments."""
@@ -66,47 +52,17 @@ class Jitted:
                 raise ValueError(f"jit({self._name}): an Array is donated and passed a second time in one call; pass a copy (x.clone())")
         return tuple(out)
 
-    def _find(self, args, kwargs):
+    def _resolve(self, args, kwargs):
         """The program for these arguments (traced if this is its first call), its operands, and the leaves that were given."""
         statics, rest = self._statics(args, kwargs)
         given, spec = pytree.flatten(rest)
-        leaves, dynamic, key = list(given), [], [spec, statics, STATE.stopped > body(STATE.current).born]
-        for i, x in enumerate(given):
-            if isinstance(x, Array):
-                dynamic.append(i)
-                key.append(x.aval)
-            elif x.__class__ in NUMBERS:
-                dynamic.append(i)
-                key.append(aval_of(x))
-            elif isinstance(x, Face):
-                leaves[i] = value = x.read()
-                dynamic.append(i)
-                key.append((value.aval, x.__class__, x.requires_grad))
-            elif is_array(x):
-                given[i] = leaves[i] = asarray(x)
-                dynamic.append(i)
-                key.append(leaves[i].aval)
-            else:
-                key.append(("static", type(x), x))  # a function or a string in a tree belongs to the program
-        key = (*key, *shared(given))
-        try:
-            found = self._programs.get(key, ())
-        except TypeError:
-            bad = next(x for x in leaves if not is_array(x) and not _hashable(x))
-            raise TypeError(
-                f"jit({self._name}): a leaf of type {type(bad).__name__} is neither an array nor hashable; convert it with fl.asarray"
-            ) from None
-        inputs = [leaves[i] for i in dynamic]
-        for program in found:
+        leaves, dynamic, key = self._read(given, spec, statics)
+        program, first, _ = self._find(key, given)
+        if program is None:
+            program = self._trace(args, kwargs, given, spec, dynamic)
+            self._keep(key, program)
             first = program.operands(given)
-            if first is not None:
-                return program, [*first, *inputs], given
-        program = self._trace(args, kwargs, given, spec, dynamic)
-        if not any(x.__class__ is Traced for x in program.captures):  # values of an outer transform die with it
-            if len(self._programs) >= _LIMIT:
-                self._programs.pop(next(iter(self._programs)))
-            self._programs.setdefault(key, []).append(program)
-        return program, [*program.operands(given), *inputs], given
+        return program, [*first, *[leaves[i] for i in dynamic]], given
 
     def _statics(self, args, kwargs):
         """A key of the static arguments, and (args, kwargs) without them."""
@@ -134,25 +90,11 @@ class Jitted:
             return [fixed_args.get(i, a) for i, a in enumerate(positional)], named | fixed_named
 
         names = [f"x{i}" for i in range(len(dynamic))]
-        return traced(self._f, leaves, dynamic, spec, label_of("jit", self._f), names, arguments)
+        return traced(self._function, leaves, dynamic, spec, label_of("jit", self._function), names, arguments)
 
     def lower(self, *args, **kwargs) -> Lowered:
         """The program for these arguments, lowered but not compiled: `.graph`, `.stablehlo()`, `.compile()`."""
         return Lowered(self, self.resolve(args, kwargs)[0])
-
-    def clear_cache(self) -> None:
-        """Forgets every program traced so far."""
-        self._programs.clear()
-
-
-class _Method:
-    """A jitted function bound to an instance, whose leaves are inputs."""
-
-    def __init__(self, jitted, instance):
-        self.jitted, self.instance = jitted, instance
-
-    def __call__(self, *args, **kwargs):
-        return self.jitted(self.instance, *args, **kwargs)
 
 
 def _hashable(x) -> bool:
@@ -218,5 +160,5 @@ def checked(f: Callable) -> Jitted:
     IndexError: ...
     """
     if isinstance(f, Jitted):
-        return Jitted(f._f, f._static_argnums, f._static_argnames, f._donate_argnums, f._name, checked=True)
+        return Jitted(f._function, f._static_argnums, f._static_argnames, f._donate_argnums, f._name, checked=True)
     return Jitted(f, (), (), (), None, checked=True)

@@ -156,6 +156,8 @@ class Program:
 
     def operands(self, given) -> list | None:
         """Its first inputs now; None if the state is not what it was traced for."""
+        if not (self.sources or self.slots or self.touched):
+            return list(self.captures)
         if self.touched and any(x.storage in self.touched for x in given if isinstance(x, Face)):
             return None
         for slot, empty in self.slots.items():

@@ -242,3 +242,30 @@ def test_jit_says_what_it_cannot_do():
     captured = torch.zeros(2)
     with pytest.raises(GraphBreak, match="used as a variable from outside"):
         fl.jit(lambda y: captured.add_(y))(captured)
+
+
+def test_a_value_of_an_outer_transform_is_not_kept():
+    """A program that closed over a value of `vmap` dies with it; the next call makes its own."""
+    box: list = []
+    f = torch.compile(lambda y: y * box[0])
+
+    def outer(x):
+        box[:] = [fl.sin(x)]
+        return f(x)
+
+    for scale in (1.0, 2.0):
+        x = scale * fl.ones(3)
+        assert fl.allclose(fl.vmap(outer)(x), x * fl.sin(x)) and not f.programs
+
+
+def test_an_argument_that_cannot_be_hashed():
+    from dataclasses import dataclass
+
+    @dataclass
+    class Options:
+        scale: float
+
+    f, options = torch.compile(lambda x, o: x * o.scale), Options(2.0)
+    assert f(torch.ones(1), options).item() == 2
+    options.scale = 3.0
+    assert f(torch.ones(1), options).item() == 3
