@@ -1,4 +1,4 @@
-"""Ops one after another, as they stand in a program: on PyTorch's face where PyTorch is the rival."""
+"""Ops one after another, as they stand in a program, on either face."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import models
-from .frame import Given, NotThere, Rival, Row, Side, torch_rival
+from .frame import Given, Rival, Row, Side, torch_rival
 
 
 def chain(x, w, b, ops: int):
@@ -22,21 +22,31 @@ def arrays(*shape: int) -> list[np.ndarray]:
     return [rng.normal(size=shape).astype(np.float32) for _ in range(3)]
 
 
-def eager(torch, ops: int, shape: tuple[int, ...]) -> Side:
-    """The chain on Tensors; its end is read."""
-    x, w, b = map(torch.from_numpy, arrays(*shape))
+def eager(array, ops: int, shape: tuple[int, ...]) -> Side:
+    """The chain on what `array` makes of NumPy's; its end is read."""
+    x, w, b = map(array, arrays(*shape))
     run = lambda: chain(x, w, b, ops).numpy()
     return Side(run, lambda: {"chain": np.array(run())})
 
 
-def row(name: str, ops: int, shape: tuple[int, ...], reach: float) -> Row:
-    def ours():
-        import functorch_lite.torch as torch
+def functional():
+    """What makes Arrays."""
+    import functorch_lite as fl
 
-        return eager(torch, ops, shape)
+    return fl.asarray
 
+
+def tensors():
+    """What makes our Tensors."""
+    import functorch_lite.torch as torch
+
+    return torch.from_numpy
+
+
+def row(name: str, face: Callable, ops: int, shape: tuple[int, ...], reach: float) -> Row:
     conditions = {"shape": list(shape), "dtype": "float32", "mode": "eager; the end is read"}
-    return Row(name, ours, [Rival("torch eager", lambda: eager(torch_rival(), ops, shape), reach)], conditions)
+    rival = Rival("torch eager", lambda: eager(torch_rival().from_numpy, ops, shape), reach)
+    return Row(name, lambda: eager(face(), ops, shape), [rival], conditions)
 
 
 # ------------------------------------------------------------------------------------------------------------------ ragged batches
@@ -51,8 +61,6 @@ def ragged(mode: str | None) -> Callable[[], Side]:
         import functorch_lite as fl
         import functorch_lite.torch as torch
 
-        if not hasattr(fl, "eager"):
-            raise NotThere("fl.eager, the lazy mode and the op mode of eager ops: all eager ops run one by one so far")
         model, x, y = models.SMALL.ready(torch)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 
@@ -82,15 +90,9 @@ def recording(gradients: bool | None) -> Callable[[], Side]:
     """An op of a chain of 100 whose end nobody reads; on Arrays, or (with or without gradients) on Tensors."""
 
     def side():
-        if gradients is None:
-            import functorch_lite as fl
-
-            x, w, b = map(fl.asarray, arrays(16, 16))
-        else:
-            import functorch_lite.torch as torch
-
-            x, w, b = map(torch.from_numpy, arrays(16, 16))
-            w.requires_grad_(gradients)
+        x, w, b = map(functional() if gradients is None else tensors(), arrays(16, 16))
+        if gradients:
+            w.requires_grad_()
         return PerOp(lambda: chain(x, w, b, 100))
 
     return side
@@ -112,8 +114,10 @@ def recorded(name: str, gradients: bool | None) -> Row:
 
 
 ROWS = [
-    row("100 small eager ops", 100, (16, 16), 0.8),
-    row("10 eager ops on 8 MB", 10, (2048, 1024), 0.4),
+    row("100 small eager ops", functional, 100, (16, 16), 0.8),
+    row("100 small eager ops, on Tensors", tensors, 100, (16, 16), 0.8),
+    row("10 eager ops on 8 MB", functional, 10, (2048, 1024), 0.4),
+    row("10 eager ops on 8 MB, on Tensors", tensors, 10, (2048, 1024), 0.4),
     Row(
         "ragged batches: 200 eager train steps, sizes 1 to 32",
         ragged(None),

@@ -61,11 +61,12 @@ class Side:
 class Elsewhere:
     """A contender that must start anew each time: a process of this Python, which prints what it measured, by CPU time and on the wall.
 
-    ``warm``: a first run, which leaves bytecode behind for the others, does not count.
+    ``warm``: a first run, which leaves bytecode and caches behind for the others, does not count. ``environment`` has variables of its own.
     """
 
     arguments: Sequence[str]
     warm: bool = False
+    environment: Mapping[str, str] = {}
     check: Callable[[], Mapping[str, np.ndarray]] = dict
 
     def seconds(self, steps: int, clock: Callable[[], float]) -> float:
@@ -80,7 +81,7 @@ class Elsewhere:
         return 1
 
     def _once(self, place: int) -> float:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | dict(self.environment)
         done = subprocess.run([sys.executable, *self.arguments], env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(self.arguments)}: {(done.stderr.strip().splitlines() or ['no output'])[-1]}")

@@ -42,12 +42,9 @@ def steps(width: int, batch: int) -> dict[str, Callable[[], Side]]:
 def chains(ops: int) -> dict[str, Callable[[], Side]]:
     """A chain of eager ops on [16, 16]."""
 
-    def ours():
-        import functorch_lite.torch as torch
-
-        return bench_eager.eager(torch, ops, (16, 16))
-
-    return {"functorch_lite, eager": ours, "torch eager": lambda: bench_eager.eager(frame.torch_rival(), ops, (16, 16))}
+    sides = {"functorch_lite, eager": bench_eager.functional, "functorch_lite, eager Tensors": bench_eager.tensors}
+    sides |= {"torch eager": lambda: frame.torch_rival().from_numpy}
+    return {name: lambda array=array: bench_eager.eager(array(), ops, (16, 16)) for name, array in sides.items()}
 
 
 def _ours(task):

@@ -1,5 +1,7 @@
 """functorch_lite: composable function transforms over immutable arrays, on XLA."""
 
+from importlib import import_module as _import_module
+
 from . import prims
 from .core.array import Array, asarray, block_until_ready, from_dlpack
 from .core.cell import Cell
@@ -24,7 +26,6 @@ from .core.dtype import (
 )
 from .core.dtype import bool_ as bool
 from .core.interpreter import checking_leaks
-from .core.struct import field, replace, struct
 from .core.surgery import combine, filter, partition, tree_at
 from .refs import *
 from .transforms.associative import associative_scan
@@ -44,8 +45,31 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import debug, decomp, errors, fft, fx, linalg, nn, optim, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
-
-from .nn.explain import explain  # isort: skip
+from . import decomp, errors, fft, fx, linalg, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray
+
+_LATER = {  # imported when they are first asked for: name -> its module, and its name there
+    "debug": ("debug", None),
+    "eager": ("xla.modes", "eager"),
+    "eager_stats": ("xla.modes", "eager_stats"),
+    "explain": ("nn.explain", "explain"),
+    "field": ("core.struct", "field"),
+    "nn": ("nn", None),
+    "optim": ("optim", None),
+    "replace": ("core.struct", "replace"),
+    "struct": ("core.struct", "struct"),
+}
+
+
+def __getattr__(name: str):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place, inside = _LATER[name]
+    module = _import_module(f"{__name__}.{place}")
+    globals()[name] = value = module if inside is None else getattr(module, inside)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

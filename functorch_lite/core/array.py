@@ -14,6 +14,7 @@ from ..errors import DonatedBufferError
 from . import pytree, show
 from .aval import Aval, aval
 from .dtype import BOOL, DEFAULT, INTEGER, NUMBERS, DType, as_dtype, category_of
+from .pending import Pending
 
 
 class Operable:
@@ -98,7 +99,7 @@ class Array(Operable):
     ((2, 2), fl.float32, 54.0)
     """
 
-    __slots__ = ("aval", "_buffer", "__weakref__")
+    __slots__ = ("aval", "_buffer", "place", "__weakref__")  # `place`: among the results of the segment that is to compute it
 
     # ------------------------------------------------------------------------------------------------- description
 
@@ -106,6 +107,8 @@ class Array(Operable):
     def buffer(self) -> jax.Array:
         """The jax array that holds the data (`META` where there is none)."""
         buffer = self._buffer
+        if isinstance(buffer, Pending):
+            buffer = buffer.force(self)
         if buffer.is_deleted():
             raise DonatedBufferError(
                 f"a {self.aval} Array was used after its buffer had been given away by donate_argnums; use the result of that call, "
@@ -116,12 +119,18 @@ class Array(Operable):
     @property
     def device(self) -> str:
         """'cpu', 'cuda:0' ..."""
-        buffer = self.concrete("the device").buffer
-        return "meta" if buffer is META else device_name(next(iter(buffer.devices())))
+        buffer = self.concrete("the device")._buffer
+        if buffer is META:
+            return "meta"
+        if isinstance(buffer, Pending):
+            if buffer.device is None:
+                return default_device_name()
+            buffer = self.buffer
+        return device_name(next(iter(buffer.devices())))
 
     def is_deleted(self) -> bool:
         """Whether the data has been given away by ``donate_argnums``."""
-        return self._buffer.is_deleted()
+        return not isinstance(self._buffer, Pending) and self._buffer.is_deleted()
 
     def block_until_ready(self) -> Array:
         """Waits until the data is computed; returns the Array."""
@@ -201,7 +210,7 @@ class Array(Operable):
     def __repr__(self) -> str:
         if self._buffer is META:
             return f"Array(meta, shape={self.shape}, dtype={self.dtype})"
-        return show.array(self.aval, None if self.is_deleted() else np.asarray(self._buffer))
+        return show.array(self.aval, None if self.is_deleted() else np.asarray(self.buffer))
 
     def __format__(self, spec: str) -> str:
         if not self.aval.shape and self.__class__ is Array or spec and self.aval.size == 1:

@@ -31,6 +31,10 @@ class Cell:
     def read(self, leaf=None) -> Array:
         """What the cell holds, as the current body sees it. ``leaf`` is whose gradient recording starts here, if any."""
         here = STATE.current
+        if leaf is None and (here is self.home or here.base is self.home):
+            value = self.held
+            if value.__class__ is Array or value.owner is here:
+                return value
         if leaf is not None:
             if STATE.stopped > here.born:
                 leaf = None
@@ -49,7 +53,11 @@ class Cell:
 
     def write(self, value) -> None:
         """Replaces what the cell holds."""
-        STATE.current.store(self, value)
+        here = STATE.current
+        if here is self.home or here.base is self.home:
+            self.held = value
+        else:
+            here.store(self, value)
         self.version += 1
 
     @property
@@ -63,6 +71,17 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell({self.held!r})"
+
+
+def cell_of(value: Array) -> Cell:
+    """A new nameless Cell with this Array, in as few steps as it can be made: each result of an op on Tensors gets one."""
+    cell, here = _new(Cell), STATE.current
+    cell.held, cell.version, cell.name = value, 0, None
+    cell.home = here.parent if here.ambient else here
+    return cell
+
+
+_new = Cell.__new__
 
 
 class Slot(Cell):

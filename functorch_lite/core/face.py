@@ -15,6 +15,7 @@ class Face:
     """
 
     __slots__ = ()
+    began = None  # for who records it
 
     def read(self) -> Array:
         """Its value as the current interpreter sees it, history included."""

@@ -26,6 +26,8 @@ class _State(threading.local):
     leak_check = False
     line = None  # where the op call that is being handled stands, once some interpreter has looked
     stopped = 0  # interpreters born before this number do not record for gradients now (`no_grad`)
+    segment = None  # the ops that this thread has recorded and not run yet
+    lazy = "lazy"  # how recorded ops run; None: each runs at once instead (`fl.eager`)
     pulling = False  # whether `backward` runs without a graph of its own: no ambient records its work
 
 
@@ -130,6 +132,7 @@ class Interpreter:
 
     __slots__ = ("parent", "alive", "label", "made", "born", "above", "__weakref__")
     ambient = False  # whether it records a body for `backward` (see transforms/ambient.py)
+    base = None  # of one that records the bottom of the stack: that bottom, whose cells it reads and writes as they are
     continued = ()  # cells from outside whose history goes on in this body, as an input of its program
 
     def __init__(self, parent: Interpreter | None, label: str):
@@ -252,6 +255,13 @@ def ground() -> Interpreter:
 _FACES: list = []  # not empty once anything in this process wants a gradient by `backward`
 
 
+def boundary(final: bool) -> None:
+    """Says that a part of the program has ended here: what was recorded is a whole. ``final``: its results are, so it is time to run."""
+    segment = STATE.segment
+    if segment is not None and body(STATE.current).parent is None:
+        segment.boundary(final)
+
+
 def leak_error(x: Traced) -> LeakedValueError:
     return LeakedValueError(
         f"a {x.aval} value of {x.owner.label} was used after that transform had ended; it was made at {show_line(x.line)}. "
@@ -330,10 +340,15 @@ def name_of(f) -> str:
 class Abstract(Interpreter):
     """Knows shapes and dtypes only: the shape rule of a composite is its decomposition run here."""
 
-    __slots__ = ()
+    __slots__ = ("checked",)
+
+    def __init__(self, label: str):
+        super().__init__(None, label)
+        self.checked = False  # whether some op in it has something to check of its data
 
     def bind(self, op, args, params):
         out = op.infer(args, params)
+        self.checked = self.checked or op.checks is not None or op.checked
         if op.multi:
             return tuple([Traced(self, a, None) for a in out])
         return Traced(self, out, None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import attrs
-
 
 def array_type(x: Any) -> str | None:
     """'float32[2,3]' for whatever has a shape and a dtype, else None."""
@@ -42,9 +40,9 @@ def _pretty(value, indent: int, width: int) -> str:
 def _parts(value) -> tuple[str, list[tuple[str, Any]], str] | None:
     """What opens a container, its named children, and what closes it; None for a leaf."""
     kind = type(value)
-    if attrs.has(kind):
+    if hasattr(kind, "__attrs_attrs__"):
         items = []
-        for a in attrs.fields(kind):
+        for a in kind.__attrs_attrs__:
             if a.repr:
                 child = getattr(value, a.name, "<not set>")
                 items.append((f"{a.name}=", _Text(a.repr(child)) if callable(a.repr) else child))

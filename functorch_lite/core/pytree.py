@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from functools import reduce as _reduce
 from typing import Any
 
-import attrs
 import numpy as np
 import optree
 from optree import _C  # the wrappers around it cost a tenth of a flatten
@@ -336,8 +335,8 @@ def register(cls: type, flatten: Callable | None = None, unflatten: Callable | N
         static = tuple(static)
         if dataclasses.is_dataclass(cls):
             fields = dataclasses.fields(cls)
-        elif attrs.has(cls):
-            fields = attrs.fields(cls)
+        elif hasattr(cls, "__attrs_attrs__"):
+            fields = cls.__attrs_attrs__
         else:
             raise TypeError(f"register({cls.__name__}): neither a dataclass nor an attrs class; say how: register(cls, flatten, unflatten)")
         names = [f.name for f in fields]

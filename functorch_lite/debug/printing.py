@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import builtins
 
-import attrs
-
 from ..core import pytree
 from ..core.array import asarray
+from ..core.record import Record
 from ..prims.callback import host_effect
 from ..transforms.arguments import is_array
 
 
-@attrs.frozen
-class _Print:
+class _Print(Record):
     format: str
     spec: pytree.TreeSpec
     statics: tuple  # leaves that are no arrays, by position

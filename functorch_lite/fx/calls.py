@@ -119,7 +119,7 @@ def result_aval(target, args, params):
     avals = [aval_of(x) for x in args]
     if any(a.__class__ is not Aval for a, x in zip(avals, args) if x is not None):
         return None
-    shapes = Abstract(None, target.name)
+    shapes = Abstract(target.name)
     return target.infer(tuple([x if x is None or x.__class__ in NUMBERS else Traced(shapes, a, None) for a, x in zip(avals, args)]), params)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ..core import pytree
@@ -13,6 +12,7 @@ from ..core.array import Operable, asarray, put, wrap_as
 from ..core.aval import aval_of
 from ..core.dtype import NUMBERS, WIDEST, category_of
 from ..core.face import Face, read
+from ..core.record import Record
 from .calls import same
 
 
@@ -32,27 +32,29 @@ def as_input(x):
     return asarray(x)
 
 
-@attrs.frozen(eq=False)
-class Codec:
+_NONE: dict = {}  # nobody changes it
+
+
+class Codec(Record, eq=False):
     """``names``: the parameters of the program. ``in_tree``: the structure of the tuple of their values (None: as many arrays as
     there are placeholders). ``static``: leaves that belong to the program, by number. ``defaults``: of parameters that may be
     left out. ``out_tree``: the structure of the results (None: a tuple). ``label`` names the program in messages."""
 
     names: tuple[str, ...] | None = None
     in_tree: pytree.TreeSpec | None = None
-    static: dict[int, Any] = attrs.field(factory=dict)
-    defaults: dict[str, Any] = attrs.field(factory=dict)
+    static: dict[int, Any] = _NONE
+    defaults: dict[str, Any] = _NONE
     out_tree: pytree.TreeSpec | None = None
     label: str = "GraphModule"
     writes: tuple[int, ...] = ()  # placeholders, by number, that the program changes: their new values are its last results
 
     def returning(self, out_tree: pytree.TreeSpec | None, writes: tuple[int, ...] = ()) -> Codec:
         """The same with another structure of results."""
-        return attrs.evolve(self, out_tree=out_tree, writes=writes)
+        return self.but(out_tree=out_tree, writes=writes)
 
     def reading(self, names: Sequence[str], values: tuple, static: dict[int, Any], defaults: dict[str, Any] | None = None) -> Codec:
         """The same for parameters with the structure of these values."""
-        return attrs.evolve(self, names=tuple(names), in_tree=pytree.structure(values), static=static, defaults=defaults or {})
+        return self.but(names=tuple(names), in_tree=pytree.structure(values), static=static, defaults=defaults or {})
 
     @property
     def is_flat(self) -> bool:

@@ -6,24 +6,21 @@ of those between, which is placed like a node; each layer is sorted so that neig
 
 from __future__ import annotations
 
-import attrs
-
+from ..core.record import Record
 from .node import Node
 
 _GAP_X, _GAP_Y, _BEND = 16, 34, 4  # pixels between boxes, between layers, and for an arrow that passes
 _SWEEPS = 4
 
 
-@attrs.frozen
-class Bend:
+class Bend(Record):
     """Where the arrows of a node pass a layer."""
 
     source: Node
     layer: int
 
 
-@attrs.frozen
-class Place:
+class Place(Record):
     """Where a box stands (its middle, and its upper and lower edge) or an arrow passes, in a layer from ceiling to floor."""
 
     x: float

@@ -6,17 +6,15 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import attrs
-
 from ..core.op import Op
+from ..core.record import Record
 from .calls import result_aval, same
 from .graph import Graph, Node, NodeList
 from .graph_module import GraphModule
 from .symbolic import symbolic_trace
 
 
-@attrs.frozen(eq=False)
-class Match:
+class Match(Record, eq=False):
     """One place where a pattern was found: the node of its (first) result, and what stands for each node of the pattern."""
 
     anchor: Node

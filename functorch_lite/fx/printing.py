@@ -10,16 +10,14 @@ import operator
 import sys
 from typing import Any
 
-import attrs
-
 from ..core.dtype import DType
 from ..core.op import REGISTRY, Op
+from ..core.record import Record
 from .calls import INFIX, PREFIX, spell
 from .node import Node, show_aval
 
 
-@attrs.frozen
-class PythonCode:
+class PythonCode(Record):
     """``src`` defines the program; it runs where ``globals`` are known, and ``attributes`` are attributes of its `self`."""
 
     src: str
@@ -85,8 +83,7 @@ def _is_body(value) -> bool:
     return callable(value) and hasattr(value, "graph") and hasattr(value, "ins")
 
 
-@attrs.frozen
-class _Text:
+class _Text(Record):
     """Text that stands for a value."""
 
     text: str

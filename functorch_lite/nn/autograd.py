@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ..core.array import Array
 from ..core.face import read
-from ..core.interpreter import STATE, body, lowered, serial, use
+from ..core.interpreter import STATE, body, boundary, lowered, serial, use
 from ..errors import GraphBreak
 from ..prims import algebra
 from ..refs.promotion import to_dtype
@@ -120,13 +120,13 @@ class _Hooks:
             STATE.stopped = before
 
 
-def _pull(ambient, edges, cotangents, wanted, retain_graph, create_graph) -> dict:
+def _pull(ambient, edges, cotangents, wanted, retain_graph, create_graph, needed=None) -> dict:
     keep = create_graph if retain_graph is None else retain_graph
     seen = _Hooks(ambient, create_graph)
     if create_graph:
-        return ambient.pull(edges, cotangents, wanted, graph=True, keep=keep, seen=seen)
+        return ambient.pull(edges, cotangents, wanted, graph=True, keep=keep, seen=seen, needed=needed)
     with use(ambient.parent):  # where nothing is recorded for `backward`
-        return ambient.pull(edges, [lowered(c, ambient.parent) for c in cotangents], wanted, keep=keep, seen=seen)
+        return ambient.pull(edges, [lowered(c, ambient.parent) for c in cotangents], wanted, keep=keep, seen=seen, needed=needed)
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
@@ -142,7 +142,8 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         if not _listed(inputs):
             raise RuntimeError("backward: `inputs` argument to backward() cannot be empty.")
         leaves = {_edge("backward", ambient, x, i): x for i, x in enumerate(_listed(inputs))}
-    targets = _targets(ambient, edges, leaves)
+    needed = ambient.reaching(edges, leaves)
+    targets = _targets(needed, leaves)
     for tensor in targets.values():
         if not ambient.parent.keeps(tensor.slot):
             what = f"the tensor {tensor.name!r}" if tensor.name else f"a tensor {tensor.aval}"
@@ -150,7 +151,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
                 f"backward: it would change .grad of {what}, which was made outside {body(ambient).label}. Use autograd.grad(loss, tensors), whose "
                 "result can be returned, or call backward after the transform"
             )
-    found = _pull(ambient, edges, cotangents, leaves, retain_graph, create_graph)
+    found = _pull(ambient, edges, cotangents, leaves, retain_graph, create_graph, needed)
     for edge, c in found.items():
         if edge in targets:
             tensor = targets[edge]
@@ -158,13 +159,14 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
             for hook in list(tensor.__dict__.get("_after", {}).values()):
                 with _Hooks(ambient, create_graph).running():
                     hook(tensor)
+    boundary(final=False)
 
 
-def _targets(ambient, edges, leaves) -> dict:
-    """The tensors whose `.grad` will change, by edge."""
+def _targets(needed, leaves) -> dict:
+    """The tensors whose `.grad` will change, by edge: the given leaves, or all that are among the nodes."""
     if leaves is not None:
         return leaves
-    leaves = [(n, n.tensor()) for n in ambient._reaching(edges, None) if n.__class__ is Leaf]
+    leaves = [(n, n.tensor()) for n in needed if n.__class__ is Leaf]
     if any(n.outside for n, _ in leaves):
         raise GraphBreak(
             "backward: it reaches the history of a tensor that was computed outside of the compiled function; call backward outside, or compute "

@@ -10,8 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-import attrs
-
 from ..core import pytree
 from ..core.cell import in_program
 from ..core.interpreter import name_of
@@ -106,7 +104,7 @@ class Compiled(Staged):
         if effect is not None:
             watch.undo()
             raise GraphBreak(str(effect))
-        return attrs.evolve(program, guards=watch.guards())
+        return program.but(guards=watch.guards())
 
     def _as_written(self, broken: GraphBreak, key, args, kwargs):
         if self._fullgraph:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 
-import attrs
-
+from ..core.record import Record
 from ..transforms.jit import Jitted
 from ..transforms.program import Program
 from .compile import Compiled, CompiledModule, compile
 
 
-@attrs.frozen(repr=False)
-class Explanation:
+class Explanation(Record):
     """What `explain` found; print it, or show it in a notebook.
 
     ``program`` is what the call runs (None where it runs as it is written), ``guards`` say what that depends on, ``breaks`` why

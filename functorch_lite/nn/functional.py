@@ -27,6 +27,7 @@ from ..refs.activation import (
     threshold,
 )
 from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, gumbel_softmax, one_hot, scaled_dot_product_attention
+from ..refs.channel_norm import batch_norm, batch_norm_stats, group_norm, instance_norm, standardize_channels
 from ..refs.contract import bilinear, linear
 from ..refs.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
 from ..refs.elementwise import sigmoid, tanh
@@ -55,16 +56,7 @@ from ..refs.margins import (
     soft_margin_loss,
     triplet_margin_loss,
 )
-from ..refs.normalization import (
-    batch_norm,
-    batch_norm_stats,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    local_response_norm,
-    rms_norm,
-    standardize,
-)
+from ..refs.normalization import layer_norm, local_response_norm, rms_norm, standardize
 from ..refs.norms import normalize
 from ..refs.pool import (
     adaptive_avg_pool1d,
@@ -86,3 +78,4 @@ from ..refs.pool import (
 from ..refs.rearrange import pad
 from ..refs.resize import interpolate, pixel_shuffle, pixel_unshuffle
 from ..refs.softmaxes import log_softmax, safe_softmax, softmax, softmin
+from .recurrent import gru_layer, lstm_layer, rnn_layer

@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 import types
+from importlib.util import find_spec
 
 from ..core.interpreter import _HOME
 
@@ -14,7 +15,7 @@ _PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib"
 _LIBRARY = (
     _HOME,
     "<functorch_lite",
-    *(os.path.dirname(sys.modules[m].__file__) + os.sep for m in ("jax", "jaxlib", "numpy", "optree", "attr")),
+    *(os.path.dirname(find_spec(m).origin) + os.sep for m in ("jax", "jaxlib", "numpy", "optree", "attr")),
 )
 
 _KINDS: dict[str, str] = {}

@@ -12,9 +12,9 @@ import numpy as np
 from ..core import show
 from ..core.array import Array, Operable, asarray, default_device_name, is_meta, meta
 from ..core.aval import Aval
-from ..core.cell import Cell, Slot
+from ..core.cell import Cell, Slot, cell_of
 from ..core.face import Face
-from ..core.interpreter import STATE, Traced, body
+from ..core.interpreter import STATE, VALUES, Traced, body
 from ..prims.create import detach, graft
 from ..refs.at import At
 from ..refs.convert import to
@@ -24,6 +24,7 @@ from .devices import device
 from .inplace import InPlace, written
 from .views import Shown, View
 
+_new = object.__new__
 CHANGES = [0]  # how often something that programs depend on has changed: an attribute of a module, or whether a tensor requires grad
 
 
@@ -43,16 +44,22 @@ class Tensor(Face, InPlace, Operable):
         if requires_grad:
             self.requires_grad_()
 
+    # what a tensor is until something is said of it
+    _look: View | None = None
+    _wants = False  # a leaf that requires grad
+    _given = False  # it stands in for a result: a leaf that may be written to
+    _shown: Shown | None = None  # what it reads as a leaf, where that is not its storage as it is
+    _quiet = False  # a detached name of its storage: it reads without history,
+    _own: tuple | None = None  # except for its own, which a write through this name gave it: (what it read then, with it)
+    began: tuple | None = None  # the recording of the bottom of the stack, and where the history of this leaf begins in it
+    _slot: Slot | None = None  # its gradient, once something has asked for it
+    _hooks = None  # of a leaf; those of a result are its node's
+    _retains: tuple | None = None  # the edge whose gradient a result keeps
+
     def _begin(self, cell: Cell | None, look: View | None) -> None:
-        self.cell, self._look = cell, look
-        self._wants = False  # a leaf that requires grad
-        self._given = False  # it stands in for a result: a leaf that may be written to
-        self._shown = None  # what it reads as a leaf, where that is not its storage as it is
-        self._quiet = False  # a detached name of its storage: it reads without history,
-        self._own = None  # except for its own, which a write through this name gave it: (what it read then, with it)
-        self._slot = None  # its gradient, once something has asked for it
-        self._hooks = None  # of a leaf; those of a result are its node's
-        self._retains = None  # the edge whose gradient a result keeps
+        self.cell = cell
+        if look is not None:
+            self._look = look
 
     @classmethod
     def over(cls, value: Array) -> Tensor:
@@ -73,6 +80,8 @@ class Tensor(Face, InPlace, Operable):
     def read(self) -> Array:
         if self._wants:
             return (self._shown or self.cell).read(self)
+        if self._look is None and not self._quiet:
+            return self.cell.read()
         value = self.cell.read() if self._look is None else self._look.read()
         return self._alone(value) if self._quiet else value
 
@@ -98,7 +107,16 @@ class Tensor(Face, InPlace, Operable):
 
     @classmethod
     def made(cls, value: Array) -> Tensor:
-        return Tensor.over(value)
+        out = _new(Tensor)
+        out.cell = cell_of(value)
+        return out
+
+    def wrap(self, out):
+        if out.__class__ in VALUES:
+            made = _new(Tensor)
+            made.cell = cell_of(out)
+            return made
+        return super().wrap(out)
 
     def look(self, op, args, params):
         if not layout.is_view(self, op, args, params):
@@ -172,6 +190,10 @@ class Tensor(Face, InPlace, Operable):
     @property
     def array(self) -> Array:
         """Its value now, as an immutable Array without history."""
+        if self._look is None:
+            held = self.cell.held
+            if held.__class__ is Array and self.cell.home is body(STATE.current):
+                return held
         return without_history(self.peek())
 
     def __array_value__(self) -> Array:
@@ -398,6 +420,11 @@ class Tensor(Face, InPlace, Operable):
 
     def assign_(self, value) -> Tensor:
         """Replaces its value, whatever autograd thinks of it: for optimizers and loaders, which have checked shape and dtype."""
+        cell = self.cell
+        if self._look is None and value.__class__ is Array and cell.held.__class__ is Array and cell.home is body(STATE.current):
+            cell.held = value  # there is no history to keep
+            cell.version += 1
+            return self
         return self._assign(value.array if isinstance(value, Tensor) else value, outside=True)
 
     def __setitem__(self, index, value) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.cell import Number, bottom, in_program
 from ..core.dtype import NUMBERS
-from ..core.interpreter import use
+from ..core.interpreter import boundary, use
 from ..nn.create import as_tensor
 from ..nn.grad_mode import enable_grad, no_grad
 from ..nn.guards import Same
@@ -49,6 +49,7 @@ def _with_hooks(step: Callable) -> Callable:
             hook(self, args, kwargs)
         if not self.stepped:
             self.stepped = True
+        boundary(final=True)
         return out
 
     return hooked

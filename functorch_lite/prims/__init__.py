@@ -24,10 +24,12 @@ from . import (
     random,
     reduce,
     scatters,
+    settling,
     special,
     spectral,
     trig,
     window,
+    window_choice,
 )
 
 globals().update({op.name: op.function for op in _REGISTRY.values() if op.namespace == "prims"})  # prims.add, as programs print it

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import attrs
 import jax
 import numpy as np
 from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import as_dtype
+from ..core.record import Record
 from . import algebra
 from .families import prim
 
 
-@attrs.frozen
-class Rows:
+class Rows(Record):
     """A host function applied to each row of its batched arguments, one after another."""
 
     function: object
@@ -102,6 +101,7 @@ host_call = prim(
     "operands: Tensors, function: Static, outs: Static, vectorized: bool",
     multi=True,
     cached=False,
+    at_once=lambda function, outs, vectorized: True,
     kind="general",
     impl=_call_impl,
     meta=lambda *rest: rest[-2],
@@ -122,8 +122,7 @@ def _effect_batch(size, args, dims, function):
     return host_effect(rows, EffectRows(function, size, tuple([d is not None for d in dims]))), ()
 
 
-@attrs.frozen
-class EffectRows:
+class EffectRows(Record):
     """A host function with an effect, applied to each row."""
 
     function: object

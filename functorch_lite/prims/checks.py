@@ -31,6 +31,7 @@ expect = general(
     jvp=lambda ans, primals, tangents, error, message: tangents[0],
     batch=lambda size, args, dims, error, message: (expect(*args, error, message), dims[0]),
     checks=_checks,
+    traits={"reads": 1},
     reference=lambda x, ok, error, message: x,
     doc="x, where all of ok holds; else, in eager mode, the exception of this name with this message is raised.",
 )

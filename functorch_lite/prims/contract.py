@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jax import lax
 
 from ..core.aval import aval
-from . import shape
+from . import products, shape
 from .families import NUMERIC, bilinear, require, require_category
 from .parts import conj_of
 
@@ -31,26 +30,30 @@ def _dot_meta(x, y, contract, batch):
 
 
 def _dot_left(ct, x, y, contract, batch):
-    """ct has [batch, free x, free y]: contract it with y along free y, then put x's dimensions in their places."""
     (cx, cy), (bx, by) = contract, batch
-    fx, fy = _free(x, cx, bx), _free(y, cy, by)
-    n = len(bx)
-    ct_fy = tuple(range(n + len(fx), n + len(fx) + len(fy)))
-    out = dot_general(ct, conj_of(y), (ct_fy, tuple(fy)), (tuple(range(n)), by))  # [batch, free x, contracted y in y's order]
-    contracted = [cx[cy.index(d)] for d in sorted(cy)]
-    order = [*bx, *fx, *contracted]
-    return shape.permute(out, tuple([order.index(d) for d in range(len(order))])) if order != sorted(order) else out
+    free_y = range(ct.ndim - len(_free(y, cy, by)), ct.ndim)
+    return _dot_back(ct, tuple(free_y), y, cy, by, x, cx, bx)
 
 
 def _dot_right(ct, x, y, contract, batch):
     (cx, cy), (bx, by) = contract, batch
-    fx, fy = _free(x, cx, bx), _free(y, cy, by)
-    n = len(bx)
-    ct_fx = tuple(range(n, n + len(fx)))
-    out = dot_general(conj_of(x), ct, (tuple(fx), ct_fx), (bx, tuple(range(n))))  # [batch, contracted x in x's order, free y]
-    contracted = [cy[cx.index(d)] for d in sorted(cx)]
-    order = [*by, *contracted, *fy]
-    return shape.permute(out, tuple([order.index(d) for d in range(len(order))])) if order != sorted(order) else out
+    free_x = range(len(bx), len(bx) + len(_free(x, cx, bx)))
+    return _dot_back(ct, tuple(free_x), x, cx, bx, y, cy, by)
+
+
+def _dot_back(ct, at, other, c_other, b_other, mine, c_mine, b_mine):
+    """The cotangent of one operand ("mine"): ct, where the free dimensions of the other are those `at`, contracted with the other along them.
+
+    That leaves mine's dimensions in one of two orders, by which operand comes first: that is chosen so that none need to move.
+    """
+    free = _free(mine, c_mine, b_mine)
+    contracted = [c_mine[c_other.index(d)] for d in sorted(c_other)]
+    ct_first, ct_last = [*b_mine, *free, *contracted], [*b_mine, *contracted, *free]
+    sums, rows = (at, tuple(_free(other, c_other, b_other))), (tuple(range(len(b_mine))), b_other)
+    if ct_last == sorted(ct_last) and ct_first != ct_last:
+        return dot_general(conj_of(other), ct, sums[::-1], rows[::-1])
+    out = dot_general(ct, conj_of(other), sums, rows)
+    return out if ct_first == sorted(ct_first) else shape.permute(out, shape.inverse(ct_first))
 
 
 def _dot_batch(size, args, dims, contract, batch):
@@ -83,7 +86,7 @@ def _dot_reference(x, y, contract, batch):
 dot_general = bilinear(
     "dot_general",
     "x: Tensor, y: Tensor, contract: Pairs, batch: Pairs",
-    impl=lambda x, y, contract, batch: lax.dot_general(x, y, (contract, batch)),
+    impl=products.dot_general,
     meta=_dot_meta,
     left=_dot_left,
     right=_dot_right,

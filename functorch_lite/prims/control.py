@@ -63,6 +63,7 @@ linear_call = prim(
     "operands: Tensors, count: int, rule: Static",
     multi=True,
     cached=False,
+    at_once=lambda body, name, donate=(), checked=False: bool(donate) or checked,
     inline=True,
     kind="linear",
     decompose=_linear_call_decompose,

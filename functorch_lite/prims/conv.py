@@ -13,10 +13,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from jax import lax
 
 from ..core.aval import aval
-from . import algebra, shape
+from . import algebra, conv_lowering, shape
 from .families import NUMERIC, bilinear, require, require_category
 from .parts import conj_of
 
@@ -51,10 +50,6 @@ def _meta(x, w, strides, padding, x_dilation, w_dilation, groups):
     return aval((x.shape[0], w.shape[0], *sizes), x.dtype)
 
 
-def _impl(x, w, strides, padding, x_dilation, w_dilation, groups):
-    return lax.conv_general_dilated(x, w, strides, padding, x_dilation, w_dilation, feature_group_count=groups)
-
-
 # ----------------------------------------------------------------------------------------------------- transposition
 
 
@@ -76,35 +71,44 @@ def transposed_kernel(w, groups: int):
     return _merge(algebra.move(_split(w, 0, groups), 2, 1), 0)
 
 
+def _pads(x, w, ct, strides, padding, x_dilation, w_dilation, to_x: bool):
+    """The padding of the convolution that gives a cotangent; spatial dimensions are the last."""
+    pads, rank = [], len(strides)
+    sizes = zip(*[a.shape[a.ndim - rank :] for a in (x, w, ct)], strides, padding, x_dilation, w_dilation)
+    for n, k, p, s, (low, _), a, b in sizes:
+        reach, short = _dilated(k, b) - 1, _dilated(n, a) - _dilated(p, s) + low
+        pads.append((reach - low, short) if to_x else (low, reach - short))
+    return tuple(pads)
+
+
 def _to_x(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
     if 0 in ct.shape or 0 in x.shape:
         return algebra.zeros(x.aval)
-    pads = []
-    for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
-        reach = _dilated(k, b) - 1
-        pads.append((reach - low, _dilated(n, a) - _dilated(p, s) + low))
-    return conv_general(ct, transposed_kernel(conj_of(w), groups), x_dilation, tuple(pads), strides, w_dilation, groups)
+    pads = _pads(x, w, ct, strides, padding, x_dilation, w_dilation, True)
+    return conv_general(ct, transposed_kernel(conj_of(w), groups), x_dilation, pads, strides, w_dilation, groups)
 
 
 def _to_w(ct, x, w, strides, padding, x_dilation, w_dilation, groups):
     if 0 in ct.shape or 0 in w.shape:
         return algebra.zeros(w.aval)
-    pads = []
-    for n, k, p, s, (low, _), a, b in zip(x.shape[2:], w.shape[2:], ct.shape[2:], strides, padding, x_dilation, w_dilation):
-        pads.append((low, _dilated(k, b) - 1 + _dilated(p, s) - _dilated(n, a) - low))
+    spec = w_dilation, _pads(x, w, ct, strides, padding, x_dilation, w_dilation, False), x_dilation, strides
     x = conj_of(x)
-    if groups > 1:
-        x = _merge(algebra.move(_split(x, 1, groups), 1, 0), 0)  # [groups N, C]
-    x = algebra.move(x, 1, 0)  # [C, groups N]
-    out = conv_general(x, algebra.move(ct, 1, 0), w_dilation, tuple(pads), x_dilation, strides, groups)  # [C, O]
-    return algebra.move(out, 1, 0)
+    if groups == 1:
+        return algebra.move(conv_general(algebra.move(x, 1, 0), algebra.move(ct, 1, 0), *spec, 1), 1, 0)
+    x, ct = (_swapped(algebra.move(_split(a, 1, groups), 1, 0)) for a in (x, ct))  # [groups, C, N], [groups, O, N]
+    return _merge(_swapped(conv_rows(x, ct, *spec)), 0)
+
+
+def _swapped(x):
+    """Dimensions 1 and 2 of rows."""
+    return algebra.move(x, 2, 1)
 
 
 # ---------------------------------------------------------------------------------------------------------- batching
 
 
 def _batch(size, args, dims, strides, padding, x_dilation, w_dilation, groups):
-    """Rows of x alone are more images, rows of w alone more output channels in each group, rows of both more groups."""
+    """Rows of x alone are more images, rows of w alone more output channels in each group; rows of both have one convolution each."""
     (x, w), (dx, dw) = args, dims
     rest = strides, padding, x_dilation, w_dilation
     if dw is None:
@@ -115,9 +119,12 @@ def _batch(size, args, dims, strides, padding, x_dilation, w_dilation, groups):
         w = _merge(_merge(algebra.move(w, 0, 1), 0), 0)
         out = _split(_split(conv_general(x, w, *rest, groups), 1, groups), 2, size)  # [N, groups, size, O, ...]
         return _merge(algebra.move(out, 2, 0), 2), 0
-    x = _merge(algebra.move(x, dx, 1), 1)  # [N, size C]
-    w = _merge(algebra.move(w, dw, 0), 0)
-    return _split(conv_general(x, w, *rest, groups * size), 1, size), 1
+    x, w = algebra.move(x, dx, 0), algebra.move(w, dw, 0)
+    if groups == 1:
+        return conv_rows(x, w, *rest), 0
+    x = _merge(algebra.move(_split(x, 2, groups), 2, 1), 0)  # [size groups, N, C]
+    out = _split(conv_rows(x, _merge(_split(w, 1, groups), 0), *rest), 0, size)  # [size, groups, N, O]
+    return _merge(algebra.move(out, 1, 2), 2), 0
 
 
 # --------------------------------------------------------------------------------------------------------- reference
@@ -146,7 +153,8 @@ def _reference(x, w, strides, padding, x_dilation, w_dilation, groups):
 conv_general = bilinear(
     _NAME,
     "x: Tensor, w: Tensor, strides: Dims, padding: Pairs, x_dilation: Dims, w_dilation: Dims, groups: int",
-    impl=_impl,
+    impl=conv_lowering.conv,
+    traits={"ordered": conv_lowering.ordered_conv, "ordering": True},
     meta=_meta,
     left=_to_x,
     right=_to_w,
@@ -154,4 +162,59 @@ conv_general = bilinear(
     reference=_reference,
     doc="""The convolution (the kernel is not flipped) of x [N, C, *spatial] with w [O, C / groups, *kernel]: [N, O, *spatial]. padding
     has (low, high) for each spatial dimension; a negative number crops.""",
+)
+
+# -------------------------------------------------------------------------------------------------------------- rows
+
+
+def _rows_meta(x, w, strides, padding, x_dilation, w_dilation):
+    ok = x.ndim == w.ndim >= 3 and x.shape[0] == w.shape[0]
+    require(ok, "conv_rows", f"expected as many rows of x [R, N, C, *spatial] as of w [R, O, C, *kernel], got {x} and {w}", RuntimeError)
+    row = _meta(algebra.without(x, 0), algebra.without(w, 0), strides, padding, x_dilation, w_dilation, 1)
+    return aval((x.shape[0], *row.shape), x.dtype)
+
+
+def _row_to_x(ct, x, w, strides, padding, x_dilation, w_dilation):
+    if 0 in ct.shape or 0 in x.shape:
+        return algebra.zeros(x.aval)
+    pads = _pads(x, w, ct, strides, padding, x_dilation, w_dilation, True)
+    w = shape.flip(_swapped(conj_of(w)), tuple(range(3, w.ndim)))
+    return conv_rows(ct, w, x_dilation, pads, strides, w_dilation)
+
+
+def _row_to_w(ct, x, w, strides, padding, x_dilation, w_dilation):
+    if 0 in ct.shape or 0 in w.shape:
+        return algebra.zeros(w.aval)
+    pads = _pads(x, w, ct, strides, padding, x_dilation, w_dilation, False)
+    return _swapped(conv_rows(_swapped(conj_of(x)), _swapped(ct), w_dilation, pads, x_dilation, strides))
+
+
+def _rows_batch(size, args, dims, *spec):
+    """More rows, or, in each row, more images or more output channels."""
+    (x, w), (dx, dw) = args, dims
+    if dx is not None and dw is not None:
+        x, w = (_merge(algebra.move(a, d, 0), 0) for a, d in ((x, dx), (w, dw)))
+        return _split(conv_rows(x, w, *spec), 0, size), 0
+    if dw is None:
+        return _split(conv_rows(_merge(algebra.move(x, dx, 1), 1), w, *spec), 1, size), 1
+    return _split(conv_rows(x, _merge(algebra.move(w, dw, 1), 1), *spec), 2, size), 2
+
+
+def _rows_reference(x, w, *spec):
+    none = _reference(np.zeros(x.shape[1:], x.dtype), np.zeros(w.shape[1:], x.dtype), *spec, 1)[None][:0]
+    return np.concatenate([none, *[_reference(*row, *spec, 1)[None] for row in zip(x, w)]])
+
+
+conv_rows = bilinear(
+    "conv_rows",
+    "x: Tensor, w: Tensor, strides: Dims, padding: Pairs, x_dilation: Dims, w_dilation: Dims",
+    impl=conv_lowering.rows,
+    traits={"ordered": conv_lowering.ordered_rows, "ordering": True},
+    meta=_rows_meta,
+    left=_row_to_x,
+    right=_row_to_w,
+    batch=_rows_batch,
+    reference=_rows_reference,
+    doc="""A convolution for each row of x [R, N, C, *spatial] and w [R, O, C, *kernel]: [R, N, O, *spatial]. Parameters are as those of
+    conv_general.""",
 )

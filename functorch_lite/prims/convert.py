@@ -7,7 +7,7 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import BOOL, COMPLEX, INTEGER, as_dtype, uint8
-from . import algebra
+from . import algebra, orders
 from .families import linear, require, zero
 
 # --------------------------------------------------------------------------------------------------------- by value
@@ -40,6 +40,7 @@ convert = linear(
     "convert_element_type",
     "x: Tensor, dtype: DType",
     impl=_convert_impl,
+    traits={"ordered": orders.same(_convert_impl)},
     meta=lambda x, dtype: aval(x.shape, dtype),
     transpose=lambda ct, x, dtype: (convert(ct, x.dtype),),  # from complex to real it is `real`, whose adjoint is embedding
     batch=_convert_batch,

@@ -6,6 +6,7 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
+from . import orders
 from .families import ONE, ZERO, elementwise, zero
 
 
@@ -23,6 +24,7 @@ full = zero(
     impl=lambda shape, value, dtype: lax.full(shape, _number(value, dtype)),
     meta=lambda shape, value, dtype: aval(shape, dtype),
     batch=_no_batch,
+    traits={"constant": True},
     reference=lambda shape, value, dtype: np.full(shape, _number(value, dtype)),
     doc="An array of this shape filled with one number; an integer that does not fit wraps around, as everywhere in PyTorch.",
 )
@@ -33,6 +35,7 @@ iota = zero(
     impl=lambda shape, dim, dtype: lax.broadcasted_iota(dtype.dtype, shape, dim),
     meta=lambda shape, dim, dtype: aval(shape, dtype),
     batch=_no_batch,
+    traits={"constant": True},
     reference=lambda shape, dim, dtype: np.broadcast_to(
         np.arange(shape[dim]).astype(dtype.dtype).reshape([-1 if i == dim else 1 for i in range(len(shape))]), shape
     ),
@@ -43,6 +46,7 @@ detach = zero(
     "detach",
     "x: Tensor",
     impl=lambda x: x,
+    traits={"ordered": orders.same(lambda x: x)},
     meta=lambda x: aval(x.shape, x.dtype),
     batch=lambda size, args, dims: (detach(args[0]), dims[0]),
     reference=lambda x: x,

@@ -136,6 +136,7 @@ trunc_div = pointwise(
     INTEGERS,
     out=None,
     checks=_divisor_check("trunc_div"),
+    traits={"reads": 1},
     reference=lambda x, y: (np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y))).astype(x.dtype),
     doc="The quotient of integers, rounded toward zero.",
 )
@@ -147,6 +148,7 @@ rem = elementwise(
     categories=REAL_NUMERIC,
     singular=True,
     checks=_divisor_check("rem"),
+    traits={"reads": 1},
     reference=np.fmod,
     doc="The remainder of x / y rounded toward zero: it has the sign of x (C's fmod).",
 )

@@ -11,7 +11,7 @@ A partial derivative is a function (ans, *inputs) -> factor, or one of ZERO, ONE
 
 from __future__ import annotations
 
-import inspect
+import functools
 
 from ..core.aval import Aval, aval
 from ..core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, DType, bool_
@@ -33,9 +33,14 @@ _CATEGORY = {BOOL: "bool", INTEGER: "integer", FLOAT: "float", COMPLEX: "complex
 
 def prim(name: str, signature: str, *, doc: str = "", **slots):
     """Declares a prim; `signature` is the text between the parentheses of a def. Returns the function that calls it."""
+    return Op("prims", name, _taking(signature), doc=doc, **slots).function
+
+
+@functools.cache
+def _taking(signature: str):
     space: dict = {}
     exec(compile(f"from __future__ import annotations\ndef f({signature}): ...", "<functorch_lite signature>", "exec"), space)
-    return Op("prims", name, inspect.signature(space["f"]), doc=doc, **slots).function
+    return space["f"]
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules
@@ -82,6 +87,7 @@ def pointwise_batch(op_of):
         args, dim = algebra.align(size, args, dims)
         return op_of()(*args, *params), dim
 
+    batch.pointwise = True  # how others know such an op
     return batch
 
 

@@ -59,6 +59,7 @@ gather = linear(
     transpose=_gather_transpose,
     batch=_gather_batch,
     checks=checks_of(1),
+    traits={"reads": 1},
     reference=_gather_reference,
     doc="The windows of x that start at index; prims/places.py describes the parameters.",
 )

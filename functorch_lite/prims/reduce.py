@@ -9,7 +9,7 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import BOOL, int64
-from . import algebra, compare, elementwise, order, shape
+from . import algebra, compare, elementwise, order, orders, shape
 from .families import NUMERIC, ORDERED, general, linear, require, require_category, zero
 
 
@@ -45,10 +45,15 @@ def spread(x, like, dims):
     return shape.broadcast(x, like.shape, tuple([i for i in range(len(like.shape)) if i not in dims]))
 
 
+def _sum(x, dims):
+    return lax.reduce(x, np.zeros((), x.dtype)[()], lax.add, dims)
+
+
 reduce_sum = linear(
     "reduce_sum",
     "x: Tensor, dims: Dims",
-    impl=lambda x, dims: lax.reduce(x, np.zeros((), x.dtype)[()], lax.add, dims),
+    impl=_sum,
+    traits={"ordered": orders.over(_sum)},
     meta=reduce_meta("reduce_sum", NUMERIC),
     transpose=lambda ct, x, dims: (spread(ct, x, dims),),
     batch=reduce_batch(lambda: reduce_sum),
@@ -134,10 +139,12 @@ def _extremum_jvp(ans, primals, tangents, dims):
 
 
 def _extremum(name, combine, largest, reference, doc):
+    impl = _extremum_impl(combine, largest)
     function = general(
         name,
         "x: Tensor, dims: Dims",
-        impl=_extremum_impl(combine, largest),
+        impl=impl,
+        traits={"ordered": orders.over(impl)},
         meta=reduce_meta(name, ORDERED, empty=False),
         jvp=_extremum_jvp,
         batch=reduce_batch(lambda: function),
@@ -149,6 +156,17 @@ def _extremum(name, combine, largest, reference, doc):
 
 reduce_max = _extremum("reduce_max", lax.max, False, np.max, "The largest element over dims; NaN if any is.")
 reduce_min = _extremum("reduce_min", lax.min, True, np.min, "The smallest element over dims; NaN if any is.")
+
+peak = zero(
+    "peak",
+    "x: Tensor, dims: Dims",
+    impl=lambda x, dims: lax.reduce(x, limit(x.dtype, False), lax.max, dims),
+    meta=reduce_meta("peak", ORDERED, empty=False),
+    batch=reduce_batch(lambda: peak),
+    reference=lambda x, dims: np.max(x, axis=dims),
+    doc="The largest element over dims, and any number where one is NaN: what exponentials are shifted by, on which their ratios do not "
+    "depend. So it has no derivative, and XLA may reduce it as it likes (see `reduce_max`).",
+)
 
 # ------------------------------------------------------------------------------------------------- logical, positions
 

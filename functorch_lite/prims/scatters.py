@@ -68,6 +68,7 @@ def _scatter(constructor, name, impl, categories, combine, doc, **slots):
         meta=_scatter_meta(name, categories),
         batch=_scatter_batch(lambda: function),
         checks=checks_of(2),
+        traits={"reads": 2},
         reference=_scatter_reference(combine),
         doc=doc + " See gather.",
         **slots,

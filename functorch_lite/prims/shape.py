@@ -9,7 +9,7 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import bool_
-from . import algebra, compare, create, reduce
+from . import algebra, compare, create, orders, reduce
 from .families import linear, require
 
 # ------------------------------------------------------------------------------------------------------- broadcast
@@ -76,6 +76,7 @@ permute = linear(
     transpose=lambda ct, x, dims: (permute(ct, inverse(dims)),),
     batch=_permute_batch,
     reference=np.transpose,
+    traits={"ordered": orders.permuted},
     doc="x with its dimensions in another order.",
 )
 
@@ -95,6 +96,7 @@ reshape = linear(
     transpose=lambda ct, x, shape: (reshape(ct, x.shape),),
     batch=lambda size, args, dims, shape: (reshape(algebra.move(args[0], dims[0], 0), (size, *shape)), 0),
     reference=np.reshape,
+    traits={"ordered": orders.reshaped},
     doc="The same elements in row-major order under another shape.",
 )
 
@@ -119,6 +121,7 @@ flip = linear(
     transpose=lambda ct, x, dims: (flip(ct, dims),),
     batch=lambda size, args, at, dims: (flip(args[0], tuple([i + (i >= at[0]) for i in dims])), at[0]),
     reference=np.flip,
+    traits={"ordered": orders.along(lax.rev)},
     doc="x in reverse order along dims.",
 )
 
@@ -160,6 +163,10 @@ slice_ = linear(
     "slice",
     "x: Tensor, starts: Dims, limits: Dims, strides: Dims",
     impl=lax.slice,
+    traits={
+        "ordered": orders.per_dim(lax.slice, 3),
+        "block": lambda shape, rest, starts, limits, strides: (starts, limits) if all(s == 1 for s in strides) else None,
+    },
     meta=_slice_meta,
     transpose=_slice_transpose,
     batch=_slice_batch,
@@ -180,6 +187,10 @@ def _pad_meta(x, value, low, high, interior):
         f"expected padding of each dimension of {x} that leaves no negative size, got {low=}, {high=}, {interior=}",
     )
     return aval(tuple(sizes), x.dtype)
+
+
+def _pad_impl(x, value, low, high, interior):
+    return lax.pad(x, value, tuple(zip(low, high, interior)))
 
 
 def _pad_transpose(ct, x, value, low, high, interior):
@@ -213,7 +224,8 @@ def _pad_batch(size, args, dims, low, high, interior):
 pad = linear(
     "pad",
     "x: Tensor, value: Tensor, low: Dims, high: Dims, interior: Dims",
-    impl=lambda x, value, low, high, interior: lax.pad(x, value, tuple(zip(low, high, interior))),
+    impl=_pad_impl,
+    traits={"ordered": orders.per_dim(_pad_impl, 3)},
     meta=_pad_meta,
     transpose=_pad_transpose,
     batch=_pad_batch,
@@ -253,6 +265,37 @@ def _concatenate_transpose(ct, *rest):
     return tuple(cts)
 
 
+def _pieces_meta(x, ends, dim):
+    require(0 <= dim < x.ndim, "pieces", f"dim must be a dimension of {x}, got {dim}", IndexError)
+    rising = all(a <= b for a, b in zip((0, *ends), ends)) and (ends or (0,))[-1] == x.shape[dim]
+    require(rising, "pieces", f"ends must rise to the size of {x} along dim={dim}, got {ends}")
+    return tuple([aval((*x.shape[:dim], end - start, *x.shape[dim + 1 :]), x.dtype) for start, end in zip((0, *ends), ends)])
+
+
+def _pieces_transpose(cts, x, ends, dim):
+    cts = [algebra.zeros(a) if ct is None else ct for ct, a in zip(cts, _pieces_meta(x.aval, ends, dim))]
+    return (concatenate(cts, dim),)
+
+
+def _pieces_batch(size, args, dims, ends, dim):
+    (x,), (d,) = args, dims
+    return pieces(x, ends, dim + (dim >= d)), (d,) * len(ends)
+
+
+pieces = linear(
+    "pieces",
+    "x: Tensor, ends: Dims, dim: int",
+    multi=True,
+    impl=lambda x, ends, dim: tuple([lax.slice_in_dim(x, start, end, axis=dim) for start, end in zip((0, *ends), ends)]),
+    meta=_pieces_meta,
+    transpose=_pieces_transpose,
+    batch=_pieces_batch,
+    reference=lambda x, ends, dim: tuple(np.split(x, ends[:-1], dim)),
+    doc="x cut along dim at these rising positions, the last of which is its size. In reverse the pieces are joined (a slice each would be "
+    "padded, and the paddings added: four times as slow).",
+)
+
+
 def part(x, dim: int, start: int, limit: int):
     """x from `start` up to `limit` along one dimension."""
     return slice_(x, (*(0,) * dim, start, *(0,) * (x.ndim - dim - 1)), (*x.shape[:dim], limit, *x.shape[dim + 1 :]), (1,) * x.ndim)
@@ -272,5 +315,6 @@ concatenate = linear(
     batch=_concatenate_batch,
     over=None,
     reference=np.concatenate,
+    traits={"ordered": orders.concatenated},
     doc="The operands one behind the other along dim.",
 )

@@ -1,6 +1,7 @@
 """The ops users call, as composites, by family; their names together."""
 
 from .activation import *
+from .channel_norm import *
 from .compare import *
 from .contract import *
 from .conv import *
@@ -22,6 +23,7 @@ from .order import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
 from .rearrange import *
+from .recurrent import *
 from .reduce import *
 from .scatters import *
 from .shape import *
@@ -33,6 +35,7 @@ from . import at, attention, bounds, fourier, loss, operators, pool, random, res
 
 _PUBLIC = (
     activation,
+    channel_norm,
     compare,
     contract,
     conv,
@@ -53,6 +56,7 @@ _PUBLIC = (
     order,
     parts,
     rearrange,
+    recurrent,
     reduce,
     scatters,
     shape,

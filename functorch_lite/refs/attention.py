@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.dtype import BOOL, INTEGER, int32, int64, uint32
 from ..core.op import Tensor, composite
-from ..prims import algebra, compare, contract, create, elementwise, index, random, reduce, shape
+from ..prims import algebra, compare, contract, create, elementwise, index, kernels, random, reduce, shape
 from .arguments import require, require_arrays, require_floating, require_one_dtype, shown
 from .promotion import broadcast_shapes, canonical_dim, expand_to, to_dtype
 from .random import gumbel
@@ -47,7 +47,11 @@ def _attention_reference(query, key, value, attn_mask=None, dropout_p=0.0, is_ca
         return (np.nan_to_num(softmax(scores, -1)) @ value).astype(query.dtype)
 
 
-@composite(namespace=_F, reference=_attention_reference, traits={"key": "dropout_key", "drawing": lambda dropout_p, *rest: dropout_p > 0})
+@composite(
+    namespace=_F,
+    reference=_attention_reference,
+    traits={"key": "dropout_key", "drawing": lambda dropout_p, *rest: dropout_p > 0, "kernels": {"gpu": kernels.flash_attention}},
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

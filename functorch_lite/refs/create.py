@@ -42,7 +42,11 @@ def placed(x, device):
 # ---------------------------------------------------------------------------------------------------------- constants
 
 
-@composite(name="full", reference=lambda size, value, dtype=None: np.full(size, value, None if dtype is None else dtype.dtype))
+@composite(
+    name="full",
+    reference=lambda size, value, dtype=None: np.full(size, value if dtype is None else np.asarray(value).astype(dtype.dtype)),
+    traits={"constant": True},
+)
 def _full(size: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor:
     """An array of one value."""
     return cast(fill_value, dtype or array_of(fill_value).dtype, (size,) if size.__class__ is int else size)

@@ -15,7 +15,7 @@ from ..errors import ConcretizationError
 from ..prims import create, index, scatters
 from .arguments import require
 from .bounds import known_difference
-from .plan import block, plan, view_adjoint
+from .plan import block, block_read, plan, view_adjoint
 from .promotion import array_of, canonical_dim
 from .shape import reshaped
 
@@ -50,7 +50,7 @@ def _is_basic(spec) -> bool:
     return all(e in (":", "new", "at") or e.__class__ is tuple for e in spec)
 
 
-@composite(reference=_getitem_reference, view=True, traits={"views": _is_basic})
+@composite(reference=_getitem_reference, view=True, traits={"views": _is_basic, "block": block_read})
 def getitem(input: Tensor, *indices: Tensor, spec: Pairs) -> Tensor:  # noqa: F821
     """What ``x[...]`` becomes: operands (numbers, integer arrays), and a static spec that says what each of them means."""
     x = array_of(input)

@@ -11,7 +11,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, bits, checks, compare, create, elementwise, index, reduce, shape
 from .arguments import accumulator, require, require_arrays, require_floating, require_reduction, shown
 from .promotion import promoted, to_dtype
-from .softmaxes import log_softmax
+from .softmaxes import log_softmax, shifted
 
 _F = "fl.nn.functional"
 
@@ -278,8 +278,7 @@ def _log_loss(x, target, weight, ignore_index, dim):
     """log(sum(exp(s))) - s[target] of logits s that are shifted by their maximum: one exponential an element, for the gradient too."""
     if 0 in x.shape:
         return _nll(x, target, weight, ignore_index, dim)
-    top = create.detach(reduce.reduce_max(x, (dim,)))
-    x = elementwise.sub(x, reduce.spread(top, x, (dim,)))
+    x = shifted(x, dim)
     return _nll(x, target, weight, ignore_index, dim, elementwise.log(reduce.reduce_sum(elementwise.exp(x), (dim,))))
 
 

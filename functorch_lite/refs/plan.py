@@ -17,10 +17,9 @@ integer scalar is no such array).
 
 from __future__ import annotations
 
-import attrs
-
 from ..core.aval import aval
 from ..core.dtype import NUMBERS, bool_, int32, int64
+from ..core.record import Record
 from ..prims import algebra, compare, create, elementwise, index, scatters
 from ..prims import shape as prims
 from .promotion import array_of, broadcast_shapes, expand_to
@@ -29,8 +28,7 @@ from .shape import reshaped
 # ------------------------------------------------------------------------------------------------ what a spec means
 
 
-@attrs.frozen
-class Window:
+class Window(Record):
     """A block along one dimension of x: `size` elements from `start` on, `step` apart; `kept` unless the dimension is dropped."""
 
     dim: int
@@ -44,8 +42,7 @@ class Window:
         return (self.size - 1) * self.step + 1 if self.size else 0
 
 
-@attrs.frozen
-class Plan:
+class Plan(Record):
     """A spec with its operands, for an array of a certain shape."""
 
     shape: tuple[int, ...]  # of x
@@ -177,7 +174,7 @@ def _place(x, update, windows):
     if all(_static(w) or _number(w) for w in windows):
         at = {w.dim: create.full((), w.start, int32) if _static(w) else array_of(w.start) for w in windows}
         return index.dynamic_update_slice(x, update, [at[d] if d in at else algebra.zero_index() for d in range(x.ndim)])
-    known = [attrs.evolve(w, start=create.full((), w.start, int64) if _static(w) else array_of(w.start)) for w in windows]
+    known = [w.but(start=create.full((), w.start, int64) if _static(w) else array_of(w.start)) for w in windows]
     starts, mode = _starts(x.shape, known)
     where = tuple([w.dim for w in known]), tuple([w.extent for w in known]), ((), ()), 0, mode, True
     return scatters.scatter(x, update, starts, *where)
@@ -193,6 +190,16 @@ def write_view(x, new, p: Plan):
         mask = _spread(prims.broadcast(yes, new.shape, ()), p.windows, no)
         new = compare.select(mask, _spread(new, p.windows, algebra.zeros(aval((), x.dtype))), block(x, p.windows, step=False))
     return _place(x, new, p.windows)
+
+
+def block_read(shape, indices, spec):
+    """(starts, limits) of the block that an index of numbers and slices reads, if it has no arrays and no steps."""
+    p = plan(shape, indices, spec)
+    if p.arrays or not all(_static(w) and w.step == 1 for w in p.windows):
+        return None
+    at = {w.dim: w for w in p.windows}
+    starts = tuple([at[d].start if d in at else 0 for d in range(len(shape))])
+    return starts, tuple([at[d].start + at[d].size if d in at else n for d, n in enumerate(shape)])
 
 
 def view_adjoint(ct, p: Plan):

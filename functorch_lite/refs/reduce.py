@@ -286,7 +286,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
         out = create.full(reduce.reduced(x, dims), float("-inf"), x.dtype)
         return kept(out, x, dims, keepdim)
     wide = to_dtype(x, accumulator(x.dtype))
-    top = create.detach(reduce.reduce_max(parts.real(wide) if x.dtype.is_complex else wide, dims))
+    top = reduce.peak(parts.real(wide) if x.dtype.is_complex else wide, dims)
     top = to_dtype(compare.select(compare.isfinite(top), top, algebra.zeros(top.aval)), wide.dtype)
     total = reduce.reduce_sum(elementwise.exp(elementwise.sub(wide, reduce.spread(top, wide, dims))), dims)
     return kept(to_dtype(elementwise.add(elementwise.log(total), top), x.dtype), x, dims, keepdim)

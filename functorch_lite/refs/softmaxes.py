@@ -32,7 +32,7 @@ def _total(x, dim):
 
 def shifted(x, dim):
     """x minus its maximum along dim."""
-    return elementwise.sub(x, over(x, (dim,), lambda y: reduce.reduce_max(y, (dim,))))
+    return elementwise.sub(x, over(x, (dim,), lambda y: reduce.peak(y, (dim,))))
 
 
 def _softmax_of(x, dim):
@@ -48,7 +48,7 @@ def _log_softmax_of(x, dim):
 def _safe_softmax_of(x, dim):
     """A row of nothing but -inf gives zeros."""
     minus_inf, nothing = algebra.full_like(x, float("-inf")), algebra.zeros(x.aval)
-    top = over(x, (dim,), lambda y: reduce.reduce_max(y, (dim,)))
+    top = over(x, (dim,), lambda y: reduce.peak(y, (dim,)))
     e = elementwise.exp(elementwise.sub(x, compare.select(compare.eq(top, minus_inf), nothing, top)))
     total = _total(e, dim)
     return elementwise.div(e, compare.select(compare.eq(total, nothing), algebra.one_like(total), total))

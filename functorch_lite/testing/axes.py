@@ -19,6 +19,7 @@ from ..transforms.jit import jit as compiled
 from ..transforms.jvp import jvp as push
 from ..transforms.make_fx import make_fx
 from ..transforms.vmap import vmap as mapped
+from ..xla.modes import eager
 from .calls import BATCH, Call, data, directional, inner, like
 from .compare import assert_close, tolerance
 from .table import Row, Sample
@@ -438,6 +439,24 @@ def jit(call, rng, thorough):
     for i, (a, e) in enumerate(zip(actual, expected)):
         assert a.aval is e.aval, f"result {i} is {a.aval} under jit and {e.aval} in eager mode"
     close(call, actual, expected, "under jit against eager")
+
+
+@axis(one_dtype, every_dtype, always, quick=1)
+def modes(call, rng, thorough):
+    """Eager ops give the same results run at once and as a part of one program."""
+    with eager("op"):
+        expected = data(call(*call.arrays))
+    with eager("whole"):
+        actual = call(*call.arrays)
+        more = [y.reshape(-1) for y in actual]  # so that there is more than the op in it
+        found = data(actual)
+    for a, e in zip(found, expected):
+        assert a.dtype == e.dtype, f"{a.dtype} as a part of a program, {e.dtype} at once"
+    if not any(np.issubdtype(e.dtype, np.inexact) for e in expected):
+        for i, (a, e) in enumerate(zip(found, expected)):
+            np.testing.assert_array_equal(a, e, err_msg=f"result {i} as a part of a program against at once")
+    close(call, actual, expected, "as a part of a program against at once")
+    close(call, more, [e.reshape(-1) for e in expected], "what follows in the program")
 
 
 @axis(one_dtype, double, no_derivative, quick=1, smooth=True)

@@ -100,6 +100,7 @@ from ..nn.queries import (
     preserve_format,
     strided,
 )
+from ..nn.recurrent_layers import gru, lstm, lstm_cell, rnn_relu, rnn_tanh
 from ..nn.tensor import Tensor
 from ..refs import (
     abs,
@@ -226,6 +227,7 @@ from ..refs import (
     greater,
     greater_equal,
     group_norm,
+    gru_cell,
     gt,
     heaviside,
     hsplit,
@@ -331,6 +333,8 @@ from ..refs import (
     resolve_conj,
     result_type,
     rms_norm,
+    rnn_relu_cell,
+    rnn_tanh_cell,
     roll,
     rot90,
     round,

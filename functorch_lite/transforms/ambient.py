@@ -15,8 +15,9 @@ from collections.abc import Callable
 from ..core.array import Array
 from ..core.interpreter import _FACES, _RECORDERS, STATE, Interpreter, Traced, leak_error, show_line, user_line
 from ..core.op import Linear, own_rule
+from ..errors import NonDifferentiableError
 from ..prims import algebra
-from .linearize import Tape
+from .pullback import as_one, by_rules, full
 
 _NUMBERS = itertools.count()
 
@@ -53,23 +54,29 @@ class Leaf:
         return f"<{self.name()}>"
 
 
+def _is_data(x) -> bool:
+    return x.__class__ is Array or x.__class__ is Traced
+
+
 SAME = object()  # the `apply` of a node whose op had nothing to do: its result is its argument
 
 
 class Node:
     """An op that made values with history: PyTorch's `grad_fn`."""
 
-    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "retained", "line", "avals", "light", "__weakref__")
+    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "retained", "line", "light", "found", "__weakref__")
 
-    def __init__(self, op, edges, primals, params, ans, apply, line):
-        self.number, self.op, self.edges, self.params, self.apply, self.line = next(_NUMBERS), op, edges, params, apply, line
-        self.avals = tuple([x.aval for x in ans]) if op.multi else (ans.aval,)
-        self.light = op.kind == "linear" or apply is SAME
-        if self.light:  # its derivative depends on shapes only: nothing is kept alive for it
-            self.primals = tuple([Linear(x.aval) if e is not None else x for x, e in zip(primals, edges)])
-            self.ans = None
-        else:
-            self.primals, self.ans = tuple(primals), ans
+    def __init__(self, op, edges, primals, params, ans, apply, light, line, found=None):
+        self.number = next(_NUMBERS)
+        self.op = op
+        self.edges = edges
+        self.primals = primals  # its arguments, and
+        self.params = params
+        self.ans = ans  # its results: of what is not needed, something that tells shape and dtype only
+        self.apply = apply
+        self.light = light  # its derivative depends on shapes only: nothing is kept alive for it
+        self.line = line
+        self.found = found  # its pullback as one op, for cotangents of all results and to all edges
         self.hooks = None  # output number -> functions of its gradient
         self.retained = None  # output number -> the tensor that keeps its gradient (weakly)
 
@@ -96,11 +103,12 @@ class Ambient(Interpreter):
     Ops on values without history go to the body, and so do all while recording is stopped (`no_grad`).
     """
 
-    __slots__ = ("leaves", "looks")
+    __slots__ = ("leaves", "looks", "base")
     ambient = True
 
     def __init__(self, parent: Interpreter):
         super().__init__(parent, f"the body of {parent.label}")  # born with its body: the same `no_grad` stops both
+        self.base = parent if parent.parent is None else None
         self.leaves = (
             weakref.WeakKeyDictionary()
         )  # the slot of a tensor's gradient -> Leaf (tensors compare by elements, slots by identity)
@@ -111,6 +119,8 @@ class Ambient(Interpreter):
     def fetch(self, cell, leaf=None):
         if STATE.stopped > self.born:
             return self.parent.fetch(cell, None)
+        if leaf is not None and leaf.began is not None and leaf.began[0] is self and cell.held.__class__ is Array:
+            return Traced(self, cell.held.aval, cell.held, leaf.began[1])  # at the bottom, and not for the first time
         if leaf is None:
             value = self.parent.fetch(cell, None)
             goes_on = cell in self.parent.continued and not (value.__class__ is Traced and value.owner is self)  # else: overwritten here
@@ -125,7 +135,10 @@ class Ambient(Interpreter):
         found = self.leaves.get(key)
         if found is None:
             found = self.leaves[key] = Leaf(tensor)
-        return Traced(self, primal.aval, primal, (found, 0))
+        edge = found, 0
+        if tensor is not None and self.base is not None:
+            tensor.began = self, edge
+        return Traced(self, primal.aval, primal, edge)
 
     def keeps(self, cell) -> bool:
         return self.parent.keeps(cell)
@@ -150,7 +163,7 @@ class Ambient(Interpreter):
         for x in args:
             if x.__class__ is Traced and x.owner is self:
                 primals.append(x.value)
-                edges.append(x.extra if x.aval.dtype.is_inexact else None)
+                edges.append(x.extra)
                 touched = True
             else:
                 primals.append(x)
@@ -158,17 +171,37 @@ class Ambient(Interpreter):
         before, line = STATE.current, STATE.line
         STATE.current = self.parent
         try:
-            if not touched or STATE.pulling or STATE.stopped > self.born or op.kind == "zero" or not any(e is not None for e in edges):
+            if not touched or STATE.pulling or STATE.stopped > self.born or op.kind == "zero":
                 return self.parent.bind(op, tuple(primals), params)
             if line is None:
                 STATE.line = user_line()
+            if self._as_one(op):
+                return self._record_as_one(op, edges, primals, params)
             return self._record(op, args, edges, primals, params)
         finally:
             STATE.current, STATE.line = before, line
 
+    def _as_one(self, op) -> bool:
+        """Whether the pullback of an op is one op itself (see transforms/pullback.py)."""
+        return self.base is not None and op.linearize is None and not op.inline
+
+    def _record_as_one(self, op, edges, primals, params):
+        ans = self.parent.bind(op, tuple(primals), params)
+        outs = ans if op.multi else (ans,)
+        try:
+            found = full(op, params, primals, outs, tuple([e is not None for e in edges]))
+        except NonDifferentiableError:  # it concerns whoever asks for the gradient
+            node = Node(op, edges, primals, params, outs, None, False, STATE.line)
+        else:
+            values = [x if h else x.aval for x, h in zip((*primals, *outs), found.holds)]
+            n = len(primals)
+            node = Node(op, edges, values[:n], params, values[n:], None, found.light, STATE.line, found)
+        if not op.multi and ans.aval.dtype.is_inexact:
+            return Traced(self, ans.aval, ans, (node, 0), STATE.line)
+        return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else ans
+
     def _record(self, op, args, edges, primals, params):
-        apply = None
-        below = self.parent.parent is not None  # what lies below records it too, by the op's own rule
+        apply, below = None, self.base is None  # what lies below records it too, by the op's own rule
         if op.linearize is not None and not (below and own_rule(op, params)):
             ans, apply = op.linearize(tuple(primals), tuple([e is not None for e in edges]), *params)
         elif op.linearize is None and op.jvp is None and op.vjp is None and op.push is None:
@@ -179,14 +212,19 @@ class Ambient(Interpreter):
             return tuple([self._passed(op, args, x) for x in out]) if op.multi else self._passed(op, args, out)
         else:
             ans = self.parent.bind(op, tuple(primals), params)
-        node = Node(op, edges, primals, params, ans, apply, STATE.line)
-        return tuple([self.made_by(node, i, x) for i, x in enumerate(ans)]) if op.multi else self.made_by(node, 0, ans)
+        outs = kept = ans if op.multi else (ans,)
+        light = op.kind == "linear" and apply is None
+        if light:
+            primals = [x if e is None else Linear(x.aval) for x, e in zip(primals, edges)]
+            kept = [Linear(x.aval) for x in outs]
+        node = Node(op, edges, primals, params, kept, apply, light, STATE.line)
+        return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else self.made_by(node, 0, ans)
 
     def _passed(self, op, args, out):
         """A result that is an argument, as a value of its own: gradients and hooks of the one are not the other's."""
         for x in args:
             if out is x and out.__class__ is Traced and out.owner is self and out.extra is not None:
-                node = Node(op, (x.extra,), (x.value,), (), (x,) if op.multi else x, SAME, STATE.line)
+                node = Node(op, (x.extra,), (), (), (x.aval,), SAME, True, STATE.line)
                 return Traced(self, x.aval, x.value, (node, 0), STATE.line)
         return out
 
@@ -197,16 +235,17 @@ class Ambient(Interpreter):
     # -------------------------------------------------------------------------------------------------------- pull
 
     def pull(
-        self, edges, cotangents, wanted=None, *, graph: bool = False, keep: bool = False, seen: Callable | None = None, at=None
+        self, edges, cotangents, wanted=None, *, graph: bool = False, keep: bool = False, seen: Callable | None = None, at=None, needed=None
     ) -> dict:
         """From cotangents of `edges` back to leaves: {edge: cotangent} of the `wanted` edges, or of every leaf that is reached.
 
         With ``graph`` the work is recorded here, so that its results have history; otherwise nothing is kept of the nodes
         that were passed, unless ``keep``. ``seen(edge, cotangent) -> cotangent`` runs hooks. It works in the body, or ``at`` an
-        interpreter above it.
+        interpreter above it. ``needed`` is what `reaching` gave, if that was asked.
         """
         level = self if graph else at or self.parent
-        needed = self._reaching(edges, wanted)
+        if needed is None:
+            needed = self.reaching(edges, wanted)
         ct: dict = {}
         pending: dict = {}
         heap: list = []
@@ -232,7 +271,7 @@ class Ambient(Interpreter):
                 give(edge, cotangent)
             while heap:
                 node = pending.pop(-heapq.heappop(heap))
-                outs = range(len(node.avals)) if node.__class__ is Node else (0,)
+                outs = range(len(node.ans)) if node.__class__ is Node and node.op.multi else (0,)
                 cts = [ct.pop((node, i), None) for i in outs]
                 for i, c in zip(outs, cts):
                     if c is None:
@@ -248,12 +287,13 @@ class Ambient(Interpreter):
                     for edge, c in zip(node.edges, self._transposed(node, cts, which, level, graph)):
                         give(edge, c)
                 if not (graph or keep or node.light):
-                    node.primals = node.ans = node.apply = None
+                    node.primals = node.apply = None
+                    node.ans = (None,) * len(node.ans)
         finally:
             STATE.current, STATE.line, STATE.stopped, STATE.pulling = before, line, stopped, pulling
         return found
 
-    def _reaching(self, edges, wanted) -> set:
+    def reaching(self, edges, wanted) -> set:
         """The nodes through which something wanted is reached."""
         ends = None if wanted is None else {e[0] for e in wanted}
         seen, order, stack = set(), [], [e[0] for e in edges if e is not None]
@@ -285,31 +325,14 @@ class Ambient(Interpreter):
             )
         op, params, primals, ans, apply = node.op, node.params, node.primals, node.ans, node.apply
         if graph:  # with the history of the values, so that the gradient has it too
-            primals = [x if e is None or x.__class__ is Linear else Traced(self, x.aval, x, e) for x, e in zip(primals, node.edges)]
-            if ans is not None:
-                ans = tuple([self.made_by(node, i, x) for i, x in enumerate(ans)]) if op.multi else self.made_by(node, 0, ans)
+            primals = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(primals, node.edges)]
+            ans = tuple([self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(ans)])
             apply = None
         STATE.current = level
-        if op.vjp is not None and apply is None and op.linearize is None:
-            return op.vjp(list(which), tuple(cts) if op.multi else cts[0], ans, *primals, *params)
-        tape = Tape(level, node.name())
-        tangents = [tape.variable(x.aval) if w else None for x, w in zip(primals, which)]
-        if op.linearize is not None:
-            if apply is None:
-                _, apply = op.linearize(tuple(primals), tuple([e is not None for e in node.edges]), *params)
-            STATE.current = tape
-            given = [t if t is not None or e is None else algebra.zeros(x.aval) for t, e, x in zip(tangents, node.edges, primals)]
-            outs = apply(tuple(given))
-        elif op.push is not None:
-            _, outs = op.push(list(primals), tangents, *params)
-        else:
-            STATE.current = tape
-            outs = op.jvp(ans, list(primals), tangents, *params)
-        STATE.current = level
-        outs = outs if op.multi else (outs,)
-        pairs = [(t, c) for t, c in zip(outs, cts) if t is not None and c is not None]
-        given = iter(tape.pull([t for t, _ in pairs], [c for _, c in pairs], [t for t in tangents if t is not None]))
-        return [next(given) if w else None for w in which]
+        if self._as_one(op):
+            whole = all(c is not None for c in cts) and all(w or e is None for w, e in zip(which, node.edges))
+            return as_one(op, params, primals, ans, cts, tuple(which), node.found if whole else None)
+        return by_rules(op, params, primals, ans, cts, which, apply, [e is not None for e in node.edges])
 
 
 def history(x) -> tuple | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-import attrs
 import numpy as np
 
 from ..core import pytree
@@ -12,6 +11,7 @@ from ..core.array import Array, Operable, asarray
 from ..core.dtype import NUMBERS
 from ..core.face import Face, like, made_like, read
 from ..core.interpreter import STATE, body, check_leaks, live, lowered, name_of
+from ..core.record import Record
 from ..errors import NonDifferentiableError, SharedStorageError
 from ..prims import algebra
 
@@ -64,8 +64,7 @@ def inexact(x) -> bool:
     return is_array(x) and asarray(x).dtype.is_inexact
 
 
-@attrs.frozen(eq=False)
-class Differentiated:
+class Differentiated(Record, eq=False):
     """A tree of primals: its flat leaves, its structure, which of them carry a tangent, and what the user gave."""
 
     leaves: list
@@ -168,8 +167,7 @@ def run(transform: str, f, interpreter, args, kwargs, has_aux: bool, written: Wr
     return out
 
 
-@attrs.frozen(eq=False)
-class Settled:
+class Settled(Record, eq=False):
     """A Face that a function returned: the value it had when it left the body, and its class."""
 
     value: Array
@@ -203,8 +201,7 @@ def given_back(x, value):
     return x.face.made(value) if x.__class__ is Settled else value
 
 
-@attrs.frozen(eq=False)
-class Outputs:
+class Outputs(Record, eq=False):
     """The structure of an output tree, and which of its leaves were Faces."""
 
     spec: pytree.TreeSpec

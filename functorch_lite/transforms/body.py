@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import weakref
 
-import attrs
-
 from ..core.aval import Aval, aval_of
 from ..core.interpreter import STATE, ground, live
 from ..core.op import Op, own_rule, static_key
+from ..core.record import Record
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra
 from .jvp import Jvp
@@ -21,8 +20,7 @@ from .trace import Trace, stage
 from .vmap import map_flat
 
 
-@attrs.frozen(eq=False)
-class Linearized:
+class Linearized(Record, eq=False):
     """forward: inputs -> outs, computed residuals. linear: reused inputs, computed residuals, tangents -> tangents."""
 
     forward: Body

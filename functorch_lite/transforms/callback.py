@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
-
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
 from ..core.dtype import as_dtype
 from ..core.interpreter import name_of
+from ..core.record import Record
 from ..prims.callback import host_call
 from .arguments import callable_or_raise
 
 
-@attrs.frozen
-class _Flat:
+class _Flat(Record):
     """The user's function on flat NumPy arrays; equal for equal functions and trees, so that programs are found again."""
 
     function: Callable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.aval import Aval, aval
-from ..core.dtype import BOOL, INTEGER, int32, int64
+from ..core.dtype import BOOL, INTEGER, bool_, int32, int64
 from ..core.face import read
 from ..core.interpreter import name_of
 from ..errors import TreeMismatchError
@@ -187,15 +187,12 @@ def while_loop(cond_fn: Callable, body_fn: Callable, init):
     carry, spec = _arrays("while_loop", init, "init")
     avals = tuple([x.aval for x in carry])
     test, test_captured, _ = _body(cond_fn, (spec,), avals, f"while_loop({name_of(cond_fn)})")
-    if len(test.outs) != 1 or test.outs[0] is not aval((), _BOOL_DTYPE):
+    if len(test.outs) != 1 or test.outs[0] is not aval((), bool_):
         raise TypeError(f"while_loop: {name_of(cond_fn)} must return one bool scalar, got {list(test.outs)}; reduce with .any() or .all()")
     body, captured, out_spec = _body(body_fn, (spec,), avals, f"while_loop({name_of(body_fn)})")
     _same_carry("while_loop", spec, avals, out_spec, body.outs, body_fn)
     out = control.while_loop([*test_captured, *captured, *carry], test, body, len(test_captured), len(captured))
     return out_spec.unflatten(out)
-
-
-_BOOL_DTYPE = asarray(True).dtype
 
 
 def fori_loop(lower, upper, body_fn: Callable, init):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, update_wrapper
 
-import attrs
-
 from ..core import pytree
 from ..core.array import Array
 from ..core.face import Face, made_like, read
 from ..core.interpreter import STATE, Traced, body, leak_error, name_of
 from ..core.op import Linear
+from ..core.record import Record
 from ..errors import NonDifferentiableError
 from ..prims import algebra, reduce
 from ..prims.control import linear_call
@@ -23,8 +22,7 @@ from .vmap import rows_front
 # ------------------------------------------------------------------------------------- one call of a function with rules
 
 
-@attrs.frozen(eq=False)
-class CallSite:
+class CallSite(Record, eq=False):
     """What the ops below need of one call: the function and its rules on flat values, and where its output's structure is kept."""
 
     flat: Callable  # flat values -> flat outputs

@@ -7,7 +7,7 @@ from functools import wraps
 
 from ..core import pytree
 from ..core.array import Operable
-from ..core.interpreter import ground, name_of
+from ..core.interpreter import boundary, ground, name_of
 from ..errors import NonDifferentiableError
 from ..prims import algebra
 from .arguments import (
@@ -43,7 +43,11 @@ class Pullback:
         given = pytree.match(self._spec.spec, cotangents, f"{self._name}: cotangents")
         paths = [p for p, _ in pytree.leaves_with_path(self._spec.spec.unflatten(range(len(self._outs))))]
         cts = [same_kind(self._name, c, x, f"cotangents{p}") for c, x, p in zip(given, self._outs, paths)]
-        return self._primals.gradients(self._tape.pull(self._tangents, cts, self._variables))
+        return self.pull(cts)
+
+    def pull(self, cotangents: list) -> tuple:
+        """The same for flat cotangents that fit."""
+        return self._primals.gradients(self._tape.pull(self._tangents, cotangents, self._variables))
 
     @property
     def primals(self) -> list:
@@ -148,7 +152,8 @@ def _gradient(transform, f, argnums, has_aux, give):
         positions, single = pick(transform, f, argnums, args)
         value, pullback, aux = pulled(transform, f, args, positions, kwargs, has_aux)
         _scalar(transform, f, value)
-        g = pullback(algebra.one_like(value))
+        g = pullback.pull([algebra.one_like(value)])
+        boundary(final=False)
         return give(value, g[0] if single else g, aux)
 
     return gradient

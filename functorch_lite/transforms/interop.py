@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-import attrs
 import jax
 
 from ..core import pytree
@@ -17,6 +16,7 @@ from ..core.array import Array, asarray
 from ..core.aval import Aval, aval
 from ..core.dtype import as_dtype
 from ..core.interpreter import Traced, name_of
+from ..core.record import Record
 from ..prims import algebra, parts
 from ..prims.control import linear_call
 from ..prims.families import prim
@@ -27,8 +27,7 @@ from .linearize import LinearRule
 # ------------------------------------------------------------------------------------------------------ a JAX function as an op
 
 
-@attrs.frozen
-class Foreign:
+class Foreign(Record):
     """A JAX function of flat arrays, as the static parameter of `jax_call`."""
 
     function: Callable
@@ -46,8 +45,7 @@ def _meta(*rest):
     return tuple([aval(o.shape, as_dtype(o.dtype)) for o in outs])
 
 
-@attrs.frozen
-class _Jvp:
+class _Jvp(Record):
     function: Callable
     nonzero: tuple[bool, ...]
 
@@ -57,8 +55,7 @@ class _Jvp:
         return jax.jvp(lambda *ys: self.function(*_put(primals, self.nonzero, ys)), chosen, list(given))[1]
 
 
-@attrs.frozen
-class _Vjp:
+class _Vjp(Record):
     function: Callable
     nonzero: tuple[bool, ...]
 
@@ -69,8 +66,7 @@ class _Vjp:
         return pullback(tuple(cts))
 
 
-@attrs.frozen
-class _Vmap:
+class _Vmap(Record):
     function: Callable
     dims: tuple
 
@@ -94,8 +90,7 @@ def _jvp(ans, primals, tangents, foreign):
     return tuple([next(given) if a.dtype.is_inexact else None for a in ans])
 
 
-@attrs.frozen
-class _Inexact:
+class _Inexact(Record):
     """Only the outputs that have tangents."""
 
     function: Callable
@@ -143,8 +138,7 @@ jax_call = prim(
 )
 
 
-@attrs.frozen
-class _Flat:
+class _Flat(Record):
     """The user's JAX function on flat arrays; equal for equal functions and trees."""
 
     function: Callable

@@ -6,14 +6,13 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-import attrs
-
 from ..core import pytree
 from ..core.array import asarray
 from ..core.aval import Aval, aval
-from ..core.interpreter import STATE, Interpreter, Traced, ground, live, name_of, serial, user_line
+from ..core.interpreter import STATE, VALUES, Interpreter, Traced, body, ground, live, name_of, serial, user_line
 from ..core.op import BILINEAR, Linear
-from ..prims import algebra
+from ..core.record import Record
+from ..prims import algebra, blocks
 from ..prims.control import linear_call
 from .arguments import Differentiated, callable_or_raise, done, label_of, primal_tree, run, same_kind, split_tree
 from .jvp import Jvp
@@ -82,7 +81,7 @@ class Tape(Interpreter):
             if cotangent is None or variable is None:
                 return
             name = key(variable)
-            ct[name] = algebra.add(ct[name], cotangent) if name in ct else cotangent
+            ct[name] = blocks.total(ct[name], cotangent) if name in ct else cotangent
             equation = variable.value
             if equation is not None and equation.number not in pending:
                 pending[equation.number] = equation
@@ -97,17 +96,17 @@ class Tape(Interpreter):
             while heap:
                 e = pending[-heapq.heappop(heap)]
                 if e.outs is None:
-                    cotangent = ct.pop((id(e), None))
+                    cotangent = blocks.whole(ct.pop((id(e), None)))
                 else:
-                    cotangent = tuple([ct.pop((id(e), i), None) for i in range(len(e.outs))])
+                    cotangent = tuple([blocks.whole(ct.pop((id(e), i), None)) for i in range(len(e.outs))])
                 known = [Linear(x.aval, id(x) in found) if x.__class__ is Traced and x.owner is self else x for x in e.args]
-                given = e.op.transpose(cotangent, *known, *e.params)
+                given = blocks.transposed(e.op, cotangent, known, e.params)
                 for x, linear, c in zip(e.args, known, given):
                     if linear.__class__ is Linear and linear.wanted:
                         give(x, c)
         finally:
             STATE.line = line
-        return [ct.get(id(v)) for v in ins]
+        return [blocks.whole(ct.get(id(v))) for v in ins]
 
     def equations(self, outs) -> list[Equation]:
         """What these variables (or None) depend on, in order."""
@@ -151,8 +150,7 @@ class Tape(Interpreter):
         return reaching
 
 
-@attrs.frozen(eq=False)
-class LinearRule:
+class LinearRule(Record, eq=False):
     """A linear function with a transpose of its own, as the parameter of one `linear_call` on a tape.
 
     ``forward(residuals, tangents) -> tangents out`` and ``backward(residuals, cotangents, wanted) -> cotangents``; all
@@ -165,21 +163,96 @@ class LinearRule:
 
     def batch(self, size: int, dims: tuple) -> LinearRule:
         """The rule on rows: residuals batched at `dims`, tangents and results all at the front."""
+        return _on_rows(self, size, dims)
 
-        def mapped(rule):
-            def rows(residuals, linears, *wanted):
-                flags = [x is not None for x in linears]
 
-                def row(*xs):
-                    given = iter(xs[len(residuals) :])
-                    return rule(xs[: len(residuals)], [next(given) if f else None for f in flags], *wanted)
+def _on_rows(rule, size: int, dims: tuple) -> LinearRule:
+    def mapped(rule):
+        def rows(residuals, linears, *wanted):
+            flags = [x is not None for x in linears]
 
-                run = rows_front(row, size, (*dims, *(0,) * sum(flags)), linear_call.op.name)
-                return run(*residuals, *[x for x in linears if x is not None])
+            def row(*xs):
+                given = iter(xs[len(residuals) :])
+                return rule(xs[: len(residuals)], [next(given) if f else None for f in flags], *wanted)
 
-            return rows
+            run = rows_front(row, size, (*dims, *(0,) * sum(flags)), linear_call.op.name)
+            return run(*residuals, *[x for x in linears if x is not None])
 
-        return LinearRule(mapped(self.forward), mapped(self.backward), tuple([aval((size, *a.shape), a.dtype) for a in self.outs]))
+        return rows
+
+    return LinearRule(mapped(rule.forward), mapped(rule.backward), tuple([aval((size, *a.shape), a.dtype) for a in rule.outs]))
+
+
+class CallRule:
+    """A call of a composite as the rule of one `linear_call`: differentiated forward by the decomposition, transposed by
+    ``back(wanted, cotangents, kept, *args, *params)``, or by its pullback (which keeps its results).
+
+    The residuals are its arrays and then what is kept; the tangents are those of the arguments that `which` numbers.
+    """
+
+    __slots__ = ("op", "params", "arguments", "which", "outs", "back")
+
+    def __init__(self, op, params, primals, nonzero, outs, back=None):
+        self.op, self.params, self.back = op, params, back
+        self.which = [i for i, n in enumerate(nonzero) if n]
+        self.arguments = [_ARRAY if x.__class__ in VALUES else x for x in primals]
+        self.outs = tuple([x.aval for x in outs])
+
+    def record(self, tape: Tape, primals, kept, tangents) -> list[Traced]:
+        """The results as variables of a tape, of the tangents there."""
+        residuals = [*[x for x in primals if x.__class__ in VALUES], *kept]
+        args = (*residuals, *[tangents[i] for i in self.which])
+        equation = Equation(linear_call.op, args, (len(residuals), self), self.outs)
+        return [Traced(tape, a, equation, i) for i, a in enumerate(self.outs)]
+
+    def forward(self, residuals, tangents):
+        """The tangents of the results."""
+        args = self._filled(residuals)
+        return push(lambda *xs: self.op.run(xs, self.params), args, self._spread(tangents, None), self.op.qualname)
+
+    def backward(self, residuals, cotangents, wanted):
+        """The cotangents of the arguments."""
+        from .pullback import pull  # which stands on this module
+
+        args, wanted = self._filled(residuals), self._spread(wanted, False)
+        kept = tuple(residuals[sum(x is _ARRAY for x in self.arguments) :])
+        if self.back is None:
+            given = pull(self.op, self.params, args, kept, cotangents, tuple(wanted))
+        else:
+            given = self.back(wanted, cotangents, kept, *args, *self.params)
+        return [given[i] for i in self.which]
+
+    def batch(self, size: int, dims: tuple) -> LinearRule:
+        """The rule on rows: see `LinearRule`."""
+        return _on_rows(self, size, dims)
+
+    def _filled(self, residuals) -> list:
+        arrays = iter(residuals)
+        return [next(arrays) if x is _ARRAY else x for x in self.arguments]
+
+    def _spread(self, values, missing) -> list:
+        out = [missing] * len(self.arguments)
+        for i, x in zip(self.which, values):
+            out[i] = x
+        return out
+
+
+def reverse_rule(op, forward: Callable, backward: Callable) -> Callable:
+    """The `linearize` (see core/op.py) of a composite with several results whose reverse rule keeps what is no result.
+
+    ``forward(*args, *params) -> (results, kept)``: `kept` is a tuple of arrays for the rule.
+    ``backward(wanted, cotangents, kept, *args, *params)`` -> a tuple of cotangents, one an argument.
+    """
+
+    def linearize(primals, nonzero, *params):
+        outs, kept = forward(*primals, *params)
+        rule = CallRule(op, params, primals, nonzero, outs, backward)
+        return outs, lambda tangents: tuple(rule.record(STATE.current, primals, kept, tangents))
+
+    return linearize
+
+
+_ARRAY = object()
 
 
 class Linearize(Jvp):
@@ -194,63 +267,23 @@ class Linearize(Jvp):
         self.born = serial()
 
     def derive(self, op, args, primals, tangents, params):
-        if op.linearize is not None or op.vjp is not None:
-            linearize = op.linearize or _linearize_by_vjp(op)
+        if op.linearize is not None:
             STATE.current = self.parent
-            ans, apply = linearize(primals, tuple([t is not None for t in tangents]), *params)
+            ans, apply = op.linearize(primals, tuple([t is not None for t in tangents]), *params)
             STATE.current = self.tape
             return self.pair(ans, apply(tangents))
+        if op.vjp is not None or op.impl is None and not op.inline and body(self.parent).parent is None:
+            STATE.current = self.parent
+            ans = self.parent.bind(op, tuple(primals), params)
+            outs = ans if op.multi else (ans,)
+            found = CallRule(op, params, primals, [t is not None for t in tangents], outs).record(self.tape, primals, outs, tangents)
+            return self.pair(ans, tuple(found) if op.multi else found[0])
         return super().derive(op, args, primals, tangents, params)
 
     def start(self, primal):
         """A fresh input at `primal`: the value for the function and the variable of its tangent."""
         variable = self.tape.variable(primal.aval)
         return self.trace(primal.aval, primal, variable), variable
-
-
-def _linearize_by_vjp(op):
-    """The `linearize` of a composite that brings its own reverse rule: its linear op is differentiated forward by the
-    decomposition and transposed by the rule."""
-
-    def linearize(primals, nonzero, *params):
-        ans = STATE.current.bind(op, tuple(primals), params)
-        anses = ans if op.multi else (ans,)
-        which = [i for i, n in enumerate(nonzero) if n]
-        arrays = [i for i, x in enumerate(primals) if hasattr(x, "aval")]
-        residuals = (*[primals[i] for i in arrays], *anses)
-
-        def unpack(values):
-            full = list(primals_shape)
-            for i, v in zip(arrays, values):
-                full[i] = v
-            return full, tuple(values[len(arrays) :])
-
-        primals_shape = [None if hasattr(x, "aval") else x for x in primals]
-
-        def forward(values, tangents):
-            full, _ = unpack(values)
-            spread = [None] * len(full)
-            for i, t in zip(which, tangents):
-                spread[i] = t
-            return push(lambda *xs: op.run(xs, params), full, spread, op.qualname)
-
-        def backward(values, cotangents, wanted):
-            full, outs = unpack(values)
-            flags = [False] * len(full)
-            for i, w in zip(which, wanted):
-                flags[i] = w
-            given = op.vjp(flags, cotangents if op.multi else cotangents[0], outs if op.multi else outs[0], *full, *params)
-            return [given[i] for i in which]
-
-        rule = LinearRule(forward, backward, tuple([a.aval for a in anses]))
-
-        def apply(tangents):
-            out = linear_call([*residuals, *[tangents[i] for i in which]], len(residuals), rule)
-            return out if op.multi else out[0]
-
-        return ans, apply
-
-    return linearize
 
 
 def push(f, primals, tangents, label: str) -> list:

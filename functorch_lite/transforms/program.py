@@ -9,14 +9,13 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-import attrs
-
 from ..core import pytree
 from ..core.array import Array
 from ..core.aval import aval_of
 from ..core.cell import Cell, Number, Slot
 from ..core.face import Face, like, read
 from ..core.interpreter import STATE, Traced, body, ground, lowered
+from ..core.record import Record
 from ..errors import GraphBreak
 from ..prims.control import call
 from .ambient import Node, history
@@ -69,8 +68,7 @@ class Recording(Trace):
         return {i: self.source(cell, leaf, aval_of(self.captures[i])) for i, (cell, leaf) in self.sources.items()}
 
 
-@attrs.frozen(eq=False, repr=False)
-class Source:
+class Source(Record, eq=False):
     """Where an input of a program comes from at each call: a cell, or the cell of what a slot holds."""
 
     cell: Cell
@@ -79,6 +77,8 @@ class Source:
     aval: object
     continued: bool  # whether its value has history where the program is called
     marks: tuple | None  # of the leaf: see `Face.marks`
+
+    __repr__ = object.__repr__
 
     def current(self) -> Cell:
         """The cell now."""
@@ -101,8 +101,7 @@ class Source:
         return held if held.aval is self.aval else None
 
 
-@attrs.frozen(eq=False)
-class Write:
+class Write(Record, eq=False):
     """Something that the function wrote: to a cell or slot, or (``argument``) to what it was given."""
 
     target: Source | Slot | int
@@ -132,8 +131,7 @@ class Write:
             here.admit(self.target.current() if self.target.__class__ is Source else self.target, outs[self.output])
 
 
-@attrs.frozen(eq=False, repr=False)
-class Program:
+class Program(Record, eq=False):
     """One traced version of a function: its body, where its inputs come from, and what becomes of its results."""
 
     label: str
@@ -216,6 +214,9 @@ def _at_the_bottom() -> bool:
 
 def _alone(cell: Cell, held: int) -> bool:
     """Whether a cell's buffer is reachable through the cell only: through its Array, and that through the cell (and by getrefcount)."""
+    if cell.held.__class__ is Array:
+        block = cell.held.buffer  # what is pending is computed first
+        del block
     return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= 2 + held and sys.getrefcount(cell.held._buffer) <= 2
 
 
@@ -268,7 +269,7 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         changed = written.changed()
         found["writes"] = [Write(i, results.add(y.read())) for i, y in changed]
         found["touched"] = _touched(trace, given, bool(changed))
-        found["writes"] += [_write(trace, results, cell, value) for cell, value in trace.overlay.items()]
+        found["writes"] += [_write(trace, results, cell, value) for cell, value in _paired(trace)]
         found["recorded"] = len(results.quiet) < len(results.values)
         if found["recorded"] and trace.obstacle is not None:
             raise GraphBreak(f"{trace.obstacle}, while gradients flow through the whole from outside")
@@ -288,6 +289,13 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
     )
     captures.clear()  # the trace lives until the collector finds it; it must not hold the state, or the first call could not take its buffers
     return program
+
+
+def _paired(trace: Recording) -> list:
+    """The overlay: what is an input too first, in the order of the inputs. For XLA gives the buffer of a donated input to the first output
+    of its shape, and copies (all of Adam's state, for example) where that is not its successor."""
+    place = {cell: i for i, (cell, _) in trace.sources.items()}
+    return sorted(trace.overlay.items(), key=lambda item: place.get(item[0], len(place)))
 
 
 def _write(trace: Recording, results: _Results, cell: Cell, value) -> Write:

@@ -30,7 +30,7 @@ def eval_shape(f: Callable, *args, **kwargs):
     float32[1000,1000]
     """
     callable_or_raise("eval_shape", f)
-    interpreter = Abstract(None, label_of("eval_shape", f))
+    interpreter = Abstract(label_of("eval_shape", f))
 
     def abstract(x):
         if isinstance(x, Aval):

@@ -8,8 +8,8 @@ import time
 import jax
 import numpy as np
 
-from ..core.aval import aval_of
 from . import disk, options
+from .launch import launcher
 from .lower import lower_with
 
 _SMALL = 1 << 14  # elements
@@ -19,13 +19,14 @@ ALWAYS_QUICK = os.environ.get("FUNCTORCH_LITE_COMPILE") == "quick"  # for test s
 class Executable:
     """A compiled program: flat buffers in, flat buffers out, and what its checks say raised as the exception they name."""
 
-    __slots__ = ("compiled", "avals", "failures", "label")
+    __slots__ = ("compiled", "avals", "failures", "label", "run")
 
     def __init__(self, compiled, avals, failures, label):
         self.compiled, self.avals, self.failures, self.label = compiled, avals, failures, label
+        self.run = launcher(compiled)
 
     def __call__(self, buffers):
-        outs = self.compiled(*buffers)
+        outs = self.run(buffers)
         if self.failures:
             notes = np.asarray(outs[-1])
             if not notes[:, 0].all():
@@ -41,11 +42,12 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
     """Compiles f (flat values in and out) for these avals."""
     failures: list | None = [] if checked else None
     out_avals: list = []
+    target = device if isinstance(device, jax.Device) else jax.config.jax_default_device or jax.local_devices()[0]
 
     def run(*buffers):
         if failures is not None:
             failures.clear()
-        outs = lower_with(lambda *xs: _noting(f(*xs), out_avals), avals, buffers, label, failures)
+        outs = lower_with(lambda *xs: _noting(f(*xs), out_avals), avals, buffers, label, failures, target.platform)
         if failures:
             outs.append(jax.lax.concatenate([_note(ok, *shown) for ok, _, _, *shown in failures], 0))
         return outs
@@ -57,11 +59,10 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
-        target = device if isinstance(device, jax.Device) else jax.config.jax_default_device or jax.local_devices()[0]
         if small:
             compiled = lowered.compile(options.quick(target.platform))
         elif sharding is not None and not isinstance(device, jax.Device):
-            compiled = lowered.compile()  # over several devices
+            compiled = lowered.compile(options.full(target.platform))  # over several devices
         else:
             compiled = _through_disk(lowered, target, donate, len(avals), len(out_avals) + bool(failures))
     return lowered, Executable(compiled, out_avals, failures, label)
@@ -69,11 +70,13 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
 
 def _through_disk(lowered, device: jax.Device, donate: tuple[int, ...], inputs: int, outputs: int):
     """The executable of a lowered program, compiled here or by an earlier process."""
-    key = disk.key_of(lowered, device, None, donate)
+    text = lowered.as_text()
+    chosen = options.full(device.platform)
+    key = disk.key_of(text, device, chosen, donate)
     compiled = disk.load(key, inputs, outputs, device)
     if compiled is None:
         start = time.perf_counter()
-        compiled = lowered.compile()
+        compiled = lowered.compile(chosen)
         disk.store(key, compiled, time.perf_counter() - start)
     return compiled
 
@@ -88,16 +91,16 @@ def _noting(outs, out_avals):
     return outs
 
 
-def compile_call(op, args, params, device) -> Executable:
-    """The executable of one op call."""
-    places = [x is not None for x in args]
+def compile_call(op, avals, params, device) -> Executable:
+    """The executable of one op call; the aval of an absent argument is None."""
+    places = [a is not None for a in avals]
 
     def f(*values):
         supply = iter(values)
         out = op.bind(*[next(supply) if p else None for p in places], params=params)
         return out if op.multi else (out,)
 
-    avals = [aval_of(x) for x in args if x is not None]
+    avals = [a for a in avals if a is not None]
     if op.cached:
         return compile_flat(f, avals, op.name, device=device, checked=True)[1]
     # what has a body is a program: worth compiling well, and unchecked unless it says otherwise

@@ -67,8 +67,8 @@ def _machine() -> str:
     return f"{platform.machine()} {platform.processor()} {flags}"
 
 
-def key_of(lowered, device: jax.Device, options: dict | None, donate: tuple[int, ...]) -> str:
-    """The name of an entry."""
+def key_of(text: str, device: jax.Device, options: dict | None, donate: tuple[int, ...]) -> str:
+    """The name of the entry of a program, given as StableHLO."""
     parts = [
         jax.__version__,
         jax.lib.__version__,
@@ -79,7 +79,7 @@ def key_of(lowered, device: jax.Device, options: dict | None, donate: tuple[int,
         repr(options),
         repr(donate),
     ]
-    parts += [os.environ.get("XLA_FLAGS", ""), lowered.as_text()]
+    parts += [os.environ.get("XLA_FLAGS", ""), text]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

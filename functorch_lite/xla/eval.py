@@ -1,123 +1,145 @@
-"""Eval: the bottom of the stack. Each op is one executable, found by op, static parameters, avals and device."""
+"""Eval: the bottom of the stack. It infers shapes at once, records ops in this thread's segment, and runs segments when values are needed."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+from weakref import ref
 
-import jax
-import numpy as np
-
-from ..core.array import META, Array, constant, meta, wrap_as
+from ..core.array import META, Array, meta, wrap_as
 from ..core.aval import aval_of
-from ..core.dtype import NUMBERS, WIDEST, category_of
-from ..core.interpreter import Interpreter, Traced, install_bottom, leak_error
+from ..core.dtype import NUMBERS
+from ..core.interpreter import STATE, Interpreter, Traced, install_bottom
 from ..core.op import static_key
 from ..transforms.body import Body
-from .compile import ALWAYS_QUICK, Executable, compile_call, compile_flat
+from .compile import ALWAYS_QUICK, compile_flat
+from .operands import buffer_of, number, place_of, refusal, several_places
+from .segment import Segment, flush, flush_all
+from .single import single
 
-_LIMIT = 1 << 14
+_new = Array.__new__
 
 
 class Eval(Interpreter):
-    """Runs ops on Arrays. At first simple: each op at once.
+    """Runs ops on Arrays, lazily: see `xla/segment.py` for how, and `fl.eager` for the mode that runs each op at once."""
 
-    An op runs where its arguments are. What no argument places (constants, and what was made of constants alone) is
-    *uncommitted*, in jax's words: it follows the others.
-    """
-
-    __slots__ = ("executables", "lock", "_placed")
+    __slots__ = ()
 
     def __init__(self):
         super().__init__(None, "eager")
-        self.executables: OrderedDict[tuple, Executable] = OrderedDict()
-        self.lock = threading.Lock()
-        self._placed = None  # whether arrays may be in different places at all
 
     def bind(self, op, args, params):
-        if op.inline:
-            return op.run(args, params)
-        buffers, described = [], False
+        segment = STATE.segment
+        if segment is None or op.at_once is not None or segment.several:
+            segment = self._begin(op, args, params)
+            if segment is None:
+                return self._at_once(op, args, params)
+        step, index = segment.step, segment.index
+        key = [op, static_key(params) if params and op.keyed else params]
         for x in args:
             kind = x.__class__
             if kind is Array:
-                buffer = x.buffer
-                described = described or buffer is META
-                buffers.append(buffer)
+                buffer = x._buffer
+                if buffer is segment:
+                    key.append(x.place)
+                    continue
+            elif x is None:
+                key.append(None)
+                continue
             elif kind in NUMBERS:
-                buffers.append(_number(x))
+                buffer = number(x)  # equal numbers are one input: a program seldom depends on two being equal by chance
             elif isinstance(x, Traced):
-                raise self._refuse(op, x)
+                raise refusal(op, x)
+            else:
+                raise TypeError(f"{op.name}: expected Arrays, got {kind.__name__}")
+            place = index.get(id(buffer))
+            if place is None:
+                if buffer is META:
+                    return _meta(op, op.infer(args, params))
+                place = segment.enter(x.buffer, x.aval) if kind is Array else segment.enter(buffer, aval_of(x))
+                step = segment.step
+            key.append(place)
+        key = tuple(key)
+        found = step.next.get(key)
+        if found is None:
+            if segment.closed:  # then the places may be wrong, and must not be remembered
+                return self._again(segment, step, None, op, args, params)
+            found = step.call(key, args, params)
+        if found.check is not None:
+            if found.check.whole:
+                return self._at_once(op, args, params)
+            found.check(args)
+        place = found.place
+        if not op.multi:
+            out = _new(Array)
+            out.aval, out._buffer, out.place = found.avals[0], segment, place
+            segment.refs.append(ref(out))
+        else:
+            out = []
+            for a in found.avals:
+                x = _new(Array)
+                x.aval, x._buffer, x.place = a, segment, place + len(out)
+                segment.refs.append(ref(x))
+                out.append(x)
+            out = tuple(out)
+        segment.step = found
+        if segment.closed:
+            return self._again(segment, found, out, op, args, params)
+        if found.pause:
+            segment.pause()
+        return out
+
+    def _begin(self, op, args, params) -> Segment | None:
+        """The segment in which a call is recorded, where that takes a closer look; None if it is to run at once."""
+        if not STATE.lazy or op.at_once is not None and op.at_once(*params):
+            return None
+        segment = STATE.segment
+        if not several_places():
+            device = None
+        else:
+            device = place_of(op, args)
+            if segment is not None and device is not segment.device:
+                if device is None:
+                    return None
+                segment.run()
+                segment = STATE.segment
+        if segment is None:
+            segment = STATE.segment = Segment(device)
+        return segment
+
+    def _again(self, segment, step, out, op, args, params):
+        """The result of a call that was recorded while another thread ran the segment: it may have come too late."""
+        with segment.lock:
+            if STATE.segment is segment:
+                STATE.segment = None
+            if out is not None and segment.ran is not None and step.ops <= segment.ran.ops:
+                return out
+        return self.bind(op, args, params)
+
+    def _at_once(self, op, args, params):
+        if op.inline:
+            return op.run(args, params)
+        if op.effect:
+            flush()
+        described = op.infer(args, params)  # what the user did wrong surfaces here, in the op's name
+        buffers = []
+        for x in args:
+            kind = x.__class__
+            if kind is Array:
+                if x._buffer is META:
+                    return _meta(op, described)
+                buffers.append(x.buffer)
+            elif kind in NUMBERS:
+                buffers.append(number(x))
+            elif isinstance(x, Traced):
+                raise refusal(op, x)
             elif x is not None:
                 raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
-        if described:
-            out = op.infer(args, params)
-            return tuple(map(meta, out)) if op.multi else meta(out)
-        device = None if self._placed is False else self._place(op, args, buffers)
-        key = (op, device, *map(aval_of, args), static_key(params) if op.keyed else params)
-        found = self.executables.get(key)
-        if found is None:
-            found = self._compile(key, op, args, params, device)
+        found = single(op, tuple(map(aval_of, args)), params, place_of(op, args) if several_places() else None)
         outs = found(buffers)
         return tuple(map(wrap_as, found.avals, outs)) if op.multi else wrap_as(found.avals[0], outs[0])
 
-    def _compile(self, key, op, args, params, device):
-        op.infer(args, params)  # what the user did wrong surfaces here, in the op's name
-        found = compile_call(op, args, params, device)
-        with self.lock:
-            if len(self.executables) >= _LIMIT:
-                self.executables.popitem(last=False)
-            self.executables[key] = found
-        return found
 
-    def _place(self, op, args, buffers):
-        """The device of the committed arguments; None if there is none, or no choice."""
-        if self._placed is None:
-            self._placed = jax.default_backend() != "cpu" or jax.device_count() > 1
-        found = None
-        for buffer in buffers if self._placed else ():
-            if buffer.committed:
-                mine = _device_of(buffer)
-                if found is None:
-                    found = mine
-                elif mine is not found:
-                    raise _devices_differ(op, args)
-        return found
-
-    def _refuse(self, op, x):
-        if not x.owner.alive:
-            return leak_error(x)
-        return RuntimeError(
-            f"{op.name}: a {x.aval} value of {x.owner.label} reached the bottom: it was used outside its transform, or in another thread"
-        )
-
-
-def _device_of(buffer):
-    sharding = buffer.sharding
-    return next(iter(sharding.device_set)) if len(sharding.device_set) == 1 else sharding
-
-
-def _devices_differ(op, args):
-    seen = ", ".join(f"{x.aval} on {x.device}" for x in args if isinstance(x, Array))
-    return RuntimeError(f"{op.name}: expected all arrays on one device, got {seen}; move them with .to(device)")
-
-
-_NUMBER_BUFFERS: OrderedDict[tuple, jax.Array] = OrderedDict()
-
-
-def _number(x):
-    """A Python number as a 0-dim input that holds it exactly: a changed number is no new program."""
-    key = static_key(x), x.__class__
-    out = _NUMBER_BUFFERS.get(key)
-    if out is None:
-        try:
-            out = constant(np.asarray(x, WIDEST[category_of(x)].dtype))
-        except OverflowError:
-            raise OverflowError(f"the Python int {x} does not fit in int64") from None
-        if len(_NUMBER_BUFFERS) > 1024:
-            _NUMBER_BUFFERS.popitem(last=False)
-        _NUMBER_BUFFERS[key] = out
-    return out
+def _meta(op, avals):
+    return tuple(map(meta, avals)) if op.multi else meta(avals)
 
 
 def _stages(self: Body):
@@ -125,8 +147,7 @@ def _stages(self: Body):
     lowered, executable = compile_flat(self, list(self.ins), self.label)
 
     def run(operands):
-        buffers = [_number(x) if x.__class__ in NUMBERS else x.buffer for x in operands]
-        return list(map(wrap_as, executable.avals, executable(buffers)))
+        return list(map(wrap_as, executable.avals, executable(list(map(buffer_of, operands)))))
 
     return lowered, executable.compiled, run
 
@@ -139,6 +160,8 @@ def _launch(self: Body, donate: tuple[int, ...], checked: bool):
         avals, run = executable.avals, executable
 
         def launch(operands):
+            if donate:
+                flush_all()
             buffers = []
             for x in operands:
                 kind = x.__class__
@@ -148,21 +171,14 @@ def _launch(self: Body, donate: tuple[int, ...], checked: bool):
                         return None
                     buffers.append(buffer)
                 elif kind in NUMBERS:
-                    buffers.append(_number(x))
+                    buffers.append(number(x))
                 else:
                     return None
             return list(map(wrap_as, avals, run(buffers)))
 
         return launch
 
-    return self.remember(("launch", donate, checked), make) if one_device() else None
-
-
-def one_device() -> bool:
-    """Whether arrays can be in one place only."""
-    if EVAL._placed is None:
-        EVAL._placed = jax.default_backend() != "cpu" or jax.device_count() > 1
-    return not EVAL._placed
+    return None if several_places() else self.remember(("launch", donate, checked), make)
 
 
 Body.launch = _launch

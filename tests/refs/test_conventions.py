@@ -117,7 +117,7 @@ def test_forms_of_arange():
 
 def test_numbers_never_recompile():
     """Another number is the same program: it is an input."""
-    from functorch_lite.xla.eval import EVAL
+    from functorch_lite.xla.single import EXECUTABLES
 
     x = fl.asarray([3.0])
     calls = (
@@ -129,10 +129,10 @@ def test_numbers_never_recompile():
         lambda n: x**n,
     )
     for f in calls:
-        f(1.25)
-        before = len(EVAL.executables)
-        f(2.75)
-        assert len(EVAL.executables) == before
+        fl.block_until_ready(f(1.25))
+        before = len(EXECUTABLES)
+        fl.block_until_ready(f(2.75))
+        assert len(EXECUTABLES) == before
 
 
 def test_zero_dim_arrays_have_dimension_zero():

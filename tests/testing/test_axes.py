@@ -43,6 +43,17 @@ def failures(function, sampler=SAMPLES, axes=None, **options):
     return run_cells([Row(function.op, sampler, **options)], axes=axes)
 
 
+def test_modes_sees_a_program_that_differs_from_the_op_alone():
+    lowered = [0.0]
+
+    def impl(x):  # each lowering is another function
+        lowered[0] += 1.0
+        return lax.mul(lax.mul(x, x), lax.full_like(x, lowered[0]))
+
+    _, failed = failures(wrong_square(impl=impl), axes=["modes"])
+    assert failed and "at once" in str(failed[0])
+
+
 def test_a_right_op_passes_every_axis():
     counts, failed = failures(wrong_square(), dtypes=NUMBERS)
     assert not failed

@@ -36,6 +36,11 @@ def extrema(rng, dtype):
             yield Sample(np.array(x, dtype.dtype), (0,), differentiable=False)
 
 
+def numbers(rng, dtype):
+    """The extrema without NaN."""
+    return [s for s in extrema(rng, dtype) if not np.isnan(s.args[0]).any()]
+
+
 def positions(rng, dtype):
     for sample in extrema(rng, dtype):
         if len(sample.args[1]) == 1:
@@ -56,6 +61,7 @@ row(reduce.reduce_sum, reductions, NUMBERS)
 row(reduce.reduce_prod, products, NUMBERS)
 for function in (reduce.reduce_max, reduce.reduce_min):
     row(function, extrema, ORDERED)
+row(reduce.peak, numbers, ORDERED, skip={"jvp": "it has no derivative by definition, its values move"})
 for function in (reduce.argmax, reduce.argmin):
     row(function, positions, ORDERED)
 for function in (reduce.reduce_any, reduce.reduce_all):

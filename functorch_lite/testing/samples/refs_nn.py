@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import float32, float64, int32, int64
-from ...refs import attention, normalization, norms, softmaxes
+from ...refs import attention, channel_norm, normalization, norms, softmaxes
 from ..table import INEXACT, Sample, array, row
 
 
@@ -56,7 +56,23 @@ def with_affine(*cases):
 
 
 row(normalization.layer_norm, with_affine(((2, 3), 3, (3,)), ((2, 3, 2), (3, 2), ((3, 2),)), ((0, 3), 3, (3,))), tolerance=10)
-row(normalization.group_norm, with_affine(((2, 4, 3), 4, (2,)), ((2, 4), 4, (1,))), tolerance=10)
+
+
+def channels(rng, dtype):
+    for shape, groups, batch in (
+        ((2, 4), 2, False),
+        ((2, 4, 3), 2, False),
+        ((2, 4, 3), 2, True),
+        ((3, 2), 2, True),
+        ((2, 3, 2, 2), 3, False),
+    ):
+        x, affine = array(rng, shape, dtype), [array(rng, shape[1], dtype) for _ in range(2)]
+        yield Sample(x, None, None, groups, batch)
+        yield Sample(x, *affine, groups, batch, eps=0.01)
+
+
+row(channel_norm.standardize_channels, channels, tolerance=10)
+row(channel_norm.group_norm, with_affine(((2, 4, 3), 4, (2,)), ((2, 4), 4, (1,))), tolerance=10)
 
 
 def rms(rng, dtype):
@@ -77,9 +93,9 @@ def batch_norms(rng, dtype):
         yield Sample(array(rng, shape, dtype), *stats, training=True, momentum=0.5, eps=0.01)
 
 
-row(normalization.batch_norm, batch_norms, tolerance=10)
-row(normalization.batch_norm, lambda rng, dtype: [Sample(array(rng, (3, 2), dtype), None, None, training=True)], tolerance=10)
-row(normalization.batch_norm_stats, batch_norms, tolerance=10)
+row(channel_norm.batch_norm, batch_norms, tolerance=10)
+row(channel_norm.batch_norm, lambda rng, dtype: [Sample(array(rng, (3, 2), dtype), None, None, training=True)], tolerance=10)
+row(channel_norm.batch_norm_stats, batch_norms, tolerance=10)
 
 
 def instance_norms(rng, dtype):
@@ -88,7 +104,7 @@ def instance_norms(rng, dtype):
     return [Sample(x), Sample(x, None, None, *affine, eps=0.1), Sample(x, *stats, *affine, use_input_stats=False)]
 
 
-row(normalization.instance_norm, instance_norms, tolerance=10)
+row(channel_norm.instance_norm, instance_norms, tolerance=10)
 
 
 def responses(rng, dtype):

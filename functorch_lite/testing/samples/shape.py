@@ -52,3 +52,4 @@ SLICES = (
 row(shape.slice_, table(*SLICES), ANY)
 row(shape.pad, paddings, ANY)
 row(shape.concatenate, pieces, ANY)
+row(shape.pieces, table(((3,), (1, 1, 3), 0), ((2, 3), (2,), 0), ((2, 3), (1, 3), 1), ((0, 2), (0, 0), 0)), ANY)

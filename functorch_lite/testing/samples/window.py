@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import bool_, float32, float64, int64, uint8
-from ...prims import window
+from ...prims import window, window_choice
 from ..table import NUMBERS, Sample, array, row
 from .reduce import distinct
 
@@ -43,3 +43,27 @@ row(window.window_sum, sums, NUMBERS)
 for function in (window.window_max, window.window_min):
     row(function, extrema, (float32, float64, int64, uint8, bool_))
 row(window.window_position, positions, (float32, int64))
+
+
+def winners(rng, dtype):
+    for sample in extrema(rng, dtype):
+        for largest in (True, False):
+            yield Sample(*sample.args, largest)
+
+
+def picks(rng, dtype):
+    for s, spec in WINDOWS:
+        x = array(rng, s, dtype)
+        counts = window.window_sum.op.reference(x, *spec).shape
+        yield Sample(x, rng.integers(0, np.prod(spec[0], dtype=int) + 1, counts).astype(np.int32), *spec)
+
+
+def puts(rng, dtype):
+    for sample in picks(rng, dtype):
+        x, winner, *spec = sample.args
+        yield Sample(array(rng, winner.shape, dtype), winner, *spec, x.shape)
+
+
+row(window_choice.window_winner, winners, (float32, int64))
+row(window_choice.window_pick, picks, NUMBERS)
+row(window_choice.window_put, puts, NUMBERS)

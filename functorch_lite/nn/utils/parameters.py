@@ -1,15 +1,15 @@
-"""Helpers over the parameters of a module, as torch.nn.utils has them: clipping of gradients, and parameters as one vector."""
+"""Helpers over the parameters of a module: clipping of gradients, and parameters as one vector."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-from ..refs.join import cat, stack
-from ..refs.norms import vector_norm
-from .create import tensor
-from .grad_mode import no_grad
-from .tensor import Tensor
+from ...refs.join import cat, stack
+from ...refs.norms import vector_norm
+from ..create import tensor
+from ..grad_mode import no_grad
+from ..tensor import Tensor
 
 
 def _gradients(parameters) -> list[Tensor]:

@@ -1,6 +1,6 @@
 """torch.nn.utils."""
 
-from ...nn.utils import (
+from ....nn.utils import (
     clip_grad_norm_,
     clip_grad_value_,
     clip_grads_with_norm_,
@@ -8,3 +8,4 @@ from ...nn.utils import (
     parameters_to_vector,
     vector_to_parameters,
 )
+from . import rnn

@@ -1,0 +1,161 @@
+"""The function that calls an op, generated from its signature, and its inverse. Its source is made at the first call:
+a program calls a few of the ops that it imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+
+from .array import Array, asarray
+from .dtype import NUMBERS, DType, as_dtype
+from .face import Face
+from .interpreter import STATE, VALUES
+
+PLAIN = ("Pairs", "int", "bool", "str", "Dims", "Shape", "DType", "Body")  # annotations whose values differ whenever they compare unequal
+
+
+# ------------------------------------------------------------------------------------------------ reading arguments
+
+
+def lift(x, op, name: str, index: int | None = None):
+    """Makes an argument that is no Array one, or says which argument of which op it is that cannot be."""
+    if x.__class__ in NUMBERS:
+        if op.impl is None:
+            return x  # composites take numbers as they are: promotion needs to see them
+    elif x is not None and not isinstance(x, (str, bytes)):
+        try:
+            return asarray(x)
+        except TypeError:
+            pass
+    where = name if index is None else f"{name}[{index}]"
+    number = " or a number" if op.impl is None else ""
+    raise TypeError(f"{op.name}: argument '{where}' must be an Array{number}, got {type(x).__name__}")
+
+
+def _lift_all(xs, op, name: str) -> tuple[tuple, Face | None]:
+    """A sequence of arguments, and some Face among them."""
+    if isinstance(xs, (Array, Face)) or not isinstance(xs, (list, tuple)):
+        raise TypeError(f"{op.name}: argument '{name}' must be a tuple or list of Arrays, got {type(xs).__name__}")
+    face, out = None, []
+    for i, x in enumerate(xs):
+        if x.__class__ not in VALUES:
+            if isinstance(x, Face):
+                face, x = x, x.read()
+            else:
+                x = lift(x, op, name, i)
+        out.append(x)
+    return tuple(out), face
+
+
+def _as_dims(x, op, name: str):
+    """Static ints: an int stays one, a sequence becomes a tuple of ints."""
+    if x is None or x.__class__ is int:
+        return x
+    try:
+        if isinstance(x, (list, tuple, range)) or hasattr(x, "__iter__"):
+            return tuple([i if i.__class__ is int else i.__index__() for i in x])
+        return x.__index__()
+    except AttributeError:
+        raise TypeError(f"{op.name}: argument '{name}' must be an int or a sequence of ints, got {x!r}") from None
+
+
+def _frozen(x):
+    """Lists, at any depth, as tuples: static parameters are hashable."""
+    return tuple([_frozen(y) for y in x]) if x.__class__ is list or x.__class__ is tuple else x
+
+
+# ------------------------------------------------------------------------------------------------------- generating
+
+
+def make_binder(op, like: Callable, doc: str | None) -> FunctionType:
+    """The function users call: it checks and lifts each argument as the signature says, then asks the current interpreter.
+
+    Given any Face it reads them, and gives Faces. It is one object all along, whose code is made when it is first called;
+    `like` is what says to Python which arguments it takes.
+    """
+    function = FunctionType(_FIRST, {"_made": _made, "_op": op}, op.name)
+    function.__qualname__, function.__module__, function.__doc__ = op.name, "functorch_lite", doc
+    function.__wrapped__, function.op = like, op
+    return function
+
+
+def make_speller(op) -> FunctionType:
+    """The inverse, spell(f, args, params): calls f as the signature says with what was bound."""
+    return _compiled(_speller(op), f"<functorch_lite speller {op.qualname}>", "spell", {})
+
+
+_FIRST = eval(compile("lambda *args, **kwargs: _made(_op)(*args, **kwargs)", "<functorch_lite first call>", "eval")).__code__
+
+
+def _made(op) -> FunctionType:
+    """The op's function, with its own code in place of the first call's."""
+    function = op.function
+    like = _compiled(_binder(op, function.__globals__), f"<functorch_lite binder {op.qualname}>", op.name, function.__globals__)
+    function.__defaults__, function.__kwdefaults__ = like.__defaults__, like.__kwdefaults__
+    function.__code__ = like.__code__  # last: another thread may be calling it
+    return function
+
+
+def _compiled(source: str, file: str, name: str, space: dict) -> FunctionType:
+    found: dict = {}
+    exec(compile(source, file, "exec"), space, found)
+    return found[name]
+
+
+def _binder(op, space: dict) -> str:
+    space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
+    space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
+    head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
+    for p in op.signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            head.append("*" + p.name)
+            starred = True
+        else:
+            if p.kind is p.KEYWORD_ONLY and not starred:
+                head.append("*")
+                starred = True
+            if p.default is not p.empty:
+                space[f"_default_{p.name}"] = p.default
+            head.append(p.name if p.default is p.empty else f"{p.name}=_default_{p.name}")
+        kind, n = str(p.annotation), p.name
+        if n == op.variadic:
+            body.append(f"{n}, _found = _lift_all({n}, _op, {n!r})")
+            body.append("if _found is not None: _face = _found")
+        elif kind.startswith("Tensor"):
+            absent = f"{n} is not None and " if "None" in kind else ""
+            body.append(f"if {absent}{n}.__class__ not in _VALUES:")
+            body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
+            body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
+            if op.view is not None and n == op.tensors[0]:
+                body.append("_viewed = _face")
+        elif kind.startswith(("Dims", "Shape")):
+            body.append(f"if {n}.__class__ is not int and {n} is not None: {n} = _dims({n}, _op, {n!r})")
+        elif kind.startswith("DType"):
+            body.append(f"if {n}.__class__ is not _DType and {n} is not None: {n} = _as_dtype({n})")
+        elif not kind.startswith(PLAIN):
+            body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
+    args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
+    statics = "".join(f"{n}, " for n in op.statics)
+    if op.view is not None:
+        last.append(f"if _viewed is not None: return _viewed.look(_op, ({args}), ({statics}))")
+    if "key" in op.traits:  # a draw by PyTorch's face, which has a generator of its own
+        space["_drawing"] = op.traits["drawing"]
+        last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
+    call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
+    last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
+    lines = "\n    ".join([*body, *last])
+    return f"def {op.name}({', '.join(head)}):\n    {lines}\n"
+
+
+def _speller(op) -> str:
+    words = []
+    for p in op.signature.parameters.values():
+        if p.name == op.variadic:
+            value = f"args[{len(op.tensors) - 1}:]"
+            value = f"*{value}" if p.kind is p.VAR_POSITIONAL else f"tuple({value})"
+        else:
+            value = f"args[{op.tensors.index(p.name)}]" if p.name in op.tensors else f"params[{op.statics.index(p.name)}]"
+            value = f"*{value}" if p.kind is p.VAR_POSITIONAL else value
+        words.append(f"{p.name}={value}" if p.kind is p.KEYWORD_ONLY else value)
+    return f"def spell(f, args, params): return f({', '.join(words)})\n"
