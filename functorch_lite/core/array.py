@@ -7,6 +7,8 @@ Everything that touches a buffer goes through `put`, `wrap` and `Array.buffer`.
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import numpy as np
 
@@ -308,14 +310,46 @@ def wrap_as(known: Aval, buffer: jax.Array) -> Array:
 
 def put(data: np.ndarray, device: jax.Device | None = None) -> jax.Array:
     """A jax array with a copy of `data`, 64-bit types kept, whatever jax's global setting."""
-    with jax.enable_x64(True):
-        return jax.device_put(np.array(data), device or jax.config.jax_default_device or jax.local_devices()[0])
+    return _placed(np.array(data), device or jax.config.jax_default_device or jax.local_devices()[0], True)
 
 
 def constant(data: np.ndarray) -> jax.Array:
     """Like `put`, but uncommitted: an op runs where its other arguments are."""
+    return _placed(np.array(data), None, False)
+
+
+def _placed(data: np.ndarray, device: jax.Device | None, committed: bool) -> jax.Array:
+    """A jax array over data that nobody else has, by a call of jax's that is half private and takes a tenth of the public one's time."""
+    quick, where = _quick(), device or jax.config.jax_default_device or jax.local_devices()[0]
+    if quick is None or not isinstance(where, jax.Device):
+        with jax.enable_x64(True):
+            return jax.device_put(data, device)
+    return quick(_described(data.shape, data.dtype), _on(where), [data], [where], committed, enable_x64=True)
+
+
+@functools.cache
+def _quick():
+    """That call, if this jax has it and it keeps 64 bits."""
+    device, data = jax.local_devices()[0], np.arange(3) + 2**40
+    try:
+        from jax._src.lib import xla_client
+
+        call = xla_client.batched_device_put
+        found = call(_described(data.shape, data.dtype), _on(device), [data], [device], False, enable_x64=True)
+        return call if np.asarray(found).tolist() == data.tolist() and not found.committed else None
+    except (ImportError, AttributeError, TypeError, ValueError, RuntimeError):  # another version of jax
+        return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _described(shape: tuple[int, ...], dtype: np.dtype):
     with jax.enable_x64(True):
-        return jax.device_put(np.array(data))
+        return jax.core.ShapedArray(shape, dtype)
+
+
+@functools.cache
+def _on(device: jax.Device):
+    return jax.sharding.SingleDeviceSharding(device)
 
 
 # ------------------------------------------------------------------------------------------------------- ways into it

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from .array import Array, asarray
+from .aval import Aval
 from .interpreter import STATE, Interpreter, Traced, body
+from .pack import Part
+
+CHANGES = [0]  # how often something that programs depend on has changed: an attribute of a module, a hook, whether a tensor requires grad
 
 
 class Cell:
@@ -61,6 +65,25 @@ class Cell:
         self.version += 1
 
     @property
+    def aval(self) -> Aval:
+        """The shape and dtype of what it holds where it was made."""
+        return self.held.aval
+
+    @property
+    def part(self) -> Part | None:
+        """Where its value lies, if that is in a pack."""
+        return None
+
+    def pack(self, part: Part) -> None:
+        """From here on its value is that of a part of a pack, until another is written."""
+        version, before = self.version, self.part
+        if before is not None:
+            before.leave()
+        self.__class__ = self.packed
+        _held.__set__(self, part)
+        self.version = version
+
+    @property
     def value(self) -> Array:
         """What the cell holds."""
         return self.read()
@@ -71,6 +94,15 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell({self.held!r})"
+
+    def __copy__(self) -> Cell:
+        return self.plain(self.held, self.name)
+
+    def __deepcopy__(self, memo) -> Cell:
+        return memo.setdefault(id(self), self.__copy__())
+
+    def __reduce__(self):
+        return self.plain, (self.held, self.name)
 
 
 def cell_of(value: Array) -> Cell:
@@ -97,18 +129,86 @@ class Slot(Cell):
         return self.held if here is self.home else here.fetch(self)
 
 
-class Number(Cell):
-    """A Python number that programs take as an input, so that another value is no new program: `now()` says what it is."""
+_held, _version = Cell.held, Cell.version
 
-    __slots__ = ("now",)
 
-    def __init__(self, now, name: str | None = None):
-        self.now, self.home, self.version, self.name = now, None, 0, name
+class InPack:
+    """What is different of a cell or slot while its value lies in a pack. It has this class only so long: others pay nothing for it.
+
+    The class comes before the part and goes after it, so that another thread may look at any moment.
+    """
+
+    __slots__ = ()
+
+    @property
+    def part(self) -> Part | None:
+        found = _held.__get__(self)
+        return found if found.__class__ is Part else None
 
     @property
     def held(self):
+        """What it holds in the body that it was made in."""
+        found = _held.__get__(self)
+        return found.force() if found.__class__ is Part else found
+
+    @held.setter
+    def held(self, value) -> None:
+        version, part = self.version, self.part
+        if part is not None:
+            part.leave()
+        _held.__set__(self, value)
+        self.__class__ = self.plain
+        self.version = version
+
+    @property
+    def aval(self) -> Aval:
+        """The shape and dtype of what it holds where it was made."""
+        return _held.__get__(self).aval
+
+    @property
+    def version(self) -> int:
+        """How often it was written to: what it keeps itself does not count the writes to the pack."""
+        part = self.part
+        return _version.__get__(self) + (0 if part is None else part.pack.stamp)
+
+    @version.setter
+    def version(self, value: int) -> None:
+        part = self.part
+        _version.__set__(self, value - (0 if part is None else part.pack.stamp))
+
+
+class PackedCell(InPack, Cell):
+    """A cell whose value lies in a pack."""
+
+    __slots__ = ()
+
+
+class PackedSlot(InPack, Slot):
+    """A slot whose gradient lies in a pack, and becomes a tensor when somebody looks."""
+
+    __slots__ = ()
+
+
+Cell.plain, Cell.packed = Cell, PackedCell
+Slot.plain, Slot.packed = Slot, PackedSlot
+
+
+class Number(Cell):
+    """A Python number that programs take as an input, so that another value is no new program: what stands in a dict under a key,
+    or at an index there."""
+
+    __slots__ = ("where", "key", "index")
+    plain = packed = None
+
+    def __init__(self, where: dict, key, index: int | None = None, name: str | None = None):
+        self.where, self.key, self.index = where, key, index
+        self.home, self.version, self.name = None, 0, name
+
+    @property
+    def held(self) -> float:
         """The number now."""
-        return self.now()
+        value = self.where[self.key]
+        return float(value if self.index is None else value[self.index])
 
     def read(self, leaf=None):
         return STATE.current.fetch(self)

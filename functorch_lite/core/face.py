@@ -21,6 +21,10 @@ class Face:
         """Its value as the current interpreter sees it, history included."""
         raise NotImplementedError
 
+    def plain(self) -> tuple | None:
+        """(its value, its storage) at the bottom of the stack, if that is all there is to it: no view, no history, no gradient wanted."""
+        raise NotImplementedError
+
     def stand_in(self, value: Array) -> Face:
         """One of the same class over another value, for the body of a transform."""
         raise NotImplementedError

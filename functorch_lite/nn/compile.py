@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from ..core import pytree
 from ..core.cell import in_program
-from ..core.interpreter import name_of
+from ..core.interpreter import STATE, name_of
 from ..core.statics import static_key
 from ..errors import ConcretizationError, GraphBreak, SharedStorageError
 from ..transforms.arguments import callable_or_raise
-from ..transforms.program import Program, traced
+from ..transforms.program import MISS, Program, traced
 from ..transforms.staged import Staged
-from .create import defaults
+from .create import DEFAULTS
 from .guards import Same
 from .module import Module
 from .watch import SideEffect, Watch
@@ -38,32 +38,32 @@ class Compiled(Staged):
         self.recompiles: list[str] = []  # why programs were traced anew
 
     def __call__(self, *args, **kwargs):
-        if in_program():
+        here = STATE.current
+        if here.parent is not None and here.base is None and in_program():
             return self._function(*args, **kwargs)
-        given, spec = pytree.flatten((args, kwargs))
-        leaves, dynamic, key = self._read(given, spec, *defaults())
-        if key in self.breaks:
+        given, spec = self._flat(args, kwargs)
+        leaves, storages, key = self._read(given, spec, *DEFAULTS.values())
+        if self.breaks and key in self.breaks:
             return self._function(*args, **kwargs)
-        program, first, reasons = self._find(key, given)
-        if program is None:
+        out, reasons = self._serve(key, given, leaves, storages)
+        if out is MISS:
             try:
-                program = self._trace(given, spec, dynamic)
+                program = self._trace(given, args, kwargs)
             except GraphBreak as broken:
                 return self._as_written(broken, key, args, kwargs)
             self._note(key, program, reasons)
-            first = program.operands(given)
-        donate = program.spare(held=1)  # by `first`
-        return program.run([*first, *[leaves[i] for i in dynamic]], given, self._name, donate, False)
+            out = program(given, leaves, storages, self._name)
+        return out
 
     def examine(self, *args, **kwargs) -> tuple[Program | None, str | None]:
         """The program that a call with these arguments would run (traced if need be, but not run), or why it runs as it is written."""
-        given, spec = pytree.flatten((args, kwargs))
-        _, dynamic, key = self._read(given, spec, *defaults())
+        given, spec = self._flat(args, kwargs)
+        _, storages, key = self._read(given, spec, *DEFAULTS.values())
         if key not in self.breaks:
-            program, _, reasons = self._find(key, given)
+            program, _, reasons = self._find(key, storages)
             try:
                 if program is None:
-                    program = self._trace(given, spec, dynamic)
+                    program = self._trace(given, args, kwargs)
                     self._note(key, program, reasons)
                 return program, None
             except GraphBreak as broken:
@@ -86,8 +86,9 @@ class Compiled(Staged):
             return Same(x)
         return static_key(x)
 
-    def _trace(self, given, spec, dynamic) -> Program:
-        watch = Watch(self._function)
+    def _trace(self, given, args, kwargs) -> Program:
+        watch, spec = Watch(self._function), pytree.structure((args, kwargs))
+        dynamic = [i for i, x in enumerate(given) if not self._is_static(x)]
         names = [f"x{i}" for i in range(len(dynamic))]
         try:
             program = traced(self._function, given, dynamic, spec, f"compile({self._name})", names, lambda tree: tree, watch)

@@ -12,12 +12,7 @@ from ..transforms.shapes import eval_shape
 from .generator import Generator, default_generator
 from .tensor import Tensor, without_history
 
-_DEFAULTS: dict = {"dtype": float32, "device": None}
-
-
-def defaults() -> tuple:
-    """The default dtype and device, on which programs depend."""
-    return tuple(_DEFAULTS.values())
+DEFAULTS: dict = {"dtype": float32, "device": None}  # on which programs depend
 
 
 def set_default_dtype(dtype) -> None:
@@ -25,27 +20,27 @@ def set_default_dtype(dtype) -> None:
     wanted = as_dtype(dtype)
     if not wanted.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {wanted}")
-    _DEFAULTS["dtype"] = wanted
+    DEFAULTS["dtype"] = wanted
 
 
 def get_default_dtype() -> DType:
     """See `set_default_dtype`."""
-    return _DEFAULTS["dtype"]
+    return DEFAULTS["dtype"]
 
 
 def set_default_device(device) -> None:
     """The device of constructors of this face that are given none."""
-    _DEFAULTS["device"] = None if device is None else str(device)
+    DEFAULTS["device"] = None if device is None else str(device)
 
 
 def get_default_device() -> str:
     """See `set_default_device`."""
-    return _DEFAULTS["device"] or "cpu"
+    return DEFAULTS["device"] or "cpu"
 
 
 def _made(make, device, requires_grad: bool) -> Tensor:
     """What `make(device)` gives, as a Tensor; without data on the device 'meta'."""
-    device = _DEFAULTS["device"] if device is None else str(device)
+    device = DEFAULTS["device"] if device is None else str(device)
     if device == "meta":
         out = Tensor.over(meta(eval_shape(lambda: make(None))))
     else:
@@ -71,7 +66,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_me
         and not isinstance(source, (Array, np.ndarray, np.generic))
         and not hasattr(source, "__dlpack__")
     ):
-        value = value.to(_DEFAULTS["dtype"])
+        value = value.to(DEFAULTS["dtype"])
     return _made(lambda device: value if device is None else value.to(device=device), device, requires_grad)
 
 
@@ -98,7 +93,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A 0-dim Tensor of the default dtype."""
-    return tensor(s, dtype=dtype or _DEFAULTS["dtype"], device=device, requires_grad=requires_grad)
+    return tensor(s, dtype=dtype or DEFAULTS["dtype"], device=device, requires_grad=requires_grad)
 
 
 # --------------------------------------------------------------------------------------------------------- of numbers
@@ -110,7 +105,7 @@ def _constructor(name: str, *, floats: bool):
     def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, **named):
         args = [a.array if isinstance(a, Tensor) else a for a in args]
         if dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
-            dtype = _DEFAULTS["dtype"]
+            dtype = DEFAULTS["dtype"]
         return _made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad)
 
     f.__name__ = f.__qualname__ = name
@@ -153,13 +148,13 @@ def _drawn(draw, generator: Generator | None, device, requires_grad: bool) -> Te
 
 def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
     """Uniform draws from [0, 1)."""
-    shape, dtype = _size(size), as_dtype(dtype or _DEFAULTS["dtype"])
+    shape, dtype = _size(size), as_dtype(dtype or DEFAULTS["dtype"])
     return _drawn(lambda key: random.uniform(key, shape, dtype), generator, device, requires_grad)
 
 
 def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
     """Draws from the standard normal distribution."""
-    shape, dtype = _size(size), as_dtype(dtype or _DEFAULTS["dtype"])
+    shape, dtype = _size(size), as_dtype(dtype or DEFAULTS["dtype"])
     return _drawn(lambda key: random.normal(key, shape, dtype), generator, device, requires_grad)
 
 

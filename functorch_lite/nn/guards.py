@@ -3,14 +3,19 @@
 A `Place` is an attribute, global or closure variable that the function read, and what it held: numbers and strings themselves, lists and
 dicts by content, tensors and other objects by identity. Modules are compared when anything about any module has changed (a count says
 so), optimizers by their groups. `nn/watch.py` finds them.
+
+A call that finds nothing changed asks one generated function, in which a place is one comparison of identities.
 """
 
 from __future__ import annotations
 
+import operator
 import types
+from collections.abc import Callable
 
 import numpy as np
 
+from ..core.cell import CHANGES
 from ..core.statics import static_key
 from .module import Module
 from .origin import is_users
@@ -18,6 +23,7 @@ from .tensor import Tensor
 
 MISSING = object()
 _MANY = 1000  # elements of a container that are compared
+_FEW = 16  # that are compared one by one
 _DEPTH = 4  # of containers in containers
 
 
@@ -71,6 +77,19 @@ def _copied(value):
     return value.copy() if value.__class__ in (list, dict, set) else None
 
 
+def _elements(value) -> Callable | None:
+    """What is in a small container, if that is fixed, so that it is as it was as long as these are the same: pairs (an expression for an
+    element of what the container is called, the element)."""
+    if value.__class__ not in (list, tuple, dict) or len(value) > _FEW:
+        return None
+    items = value.items() if value.__class__ is dict else enumerate(value)
+    keys, found = zip(*items) if value else ((), ())
+    fixed = isinstance(value, (list, tuple)) or all(k.__class__ in (str, int) for k in keys)
+    if not fixed or not all(isinstance(x, (*PLAIN, Tensor, Module, type, types.ModuleType, types.FunctionType)) for x in found):
+        return None
+    return lambda called: [(f"{called}[{k!r}]", x) for k, x in zip(keys, found)]
+
+
 class Place:
     """An attribute, global or closure variable that was read, and what it held."""
 
@@ -95,11 +114,24 @@ class Place:
             return holder.get(self.name, MISSING)
         return found(holder, self.name)
 
-    def kept(self) -> bool:
-        """Whether it certainly is as it was: the same object, which does not change in what a program depends on without a count."""
-        if self.members is not None:
-            return self.fixed and self.members.get(self.name, MISSING) is self.held
-        return self.fixed and self.now() is self.held
+    def test(self, name: Callable[[object], str]) -> str:
+        """An expression for whether it is as it was, quick where it is the very same; `name` gives a name to an object in it."""
+        if self.holder.__class__ is types.CellType:
+            now = f"{name(self.holder)}.cell_contents"
+        elif self.held is MISSING and self.members:
+            return f"{self.name!r} not in {name(self.members)}"
+        elif self.members is not None and self.name in self.members:
+            now = f"{name(self.members)}[{self.name!r}]"
+        else:
+            return f"{name(self.holds)}()"
+        before = self.held if self.content is None else self.content  # what was in it when the function was traced
+        same, elements = f"{now} is {name(self.held)}", _elements(before)
+        if not self.fixed and elements is None:
+            return f"{name(self.holds)}()"
+        if elements is not None:
+            same += f" and len({name(self.held)}) == {len(before)}"
+            same += "".join(f" and {x} is {name(known)}" for x, known in elements(name(self.held)))
+        return f"({same} or {name(self.holds)}())"
 
     def holds(self) -> bool:
         """Whether it is as it was."""
@@ -165,22 +197,28 @@ class Guards:
 
     def __init__(self, places: list[Place], modules: list, optimizers: list):
         self.places, self.modules, self.optimizers = places, modules, optimizers
-        self.mutations = Module.mutations[0]
+        self.mutations = CHANGES[0]
+        self._tests = [*[p.test for p in places], *[_test_of(*o) for o in optimizers]]
+        self._same: Callable[[], bool] | None = None  # generated of them when it is first asked
 
     def broken(self) -> str | None:
         """What has changed since, in words; None if nothing has."""
-        counted = self.mutations == Module.mutations[0]
+        if self.mutations == CHANGES[0]:
+            if self._same is None:
+                self._same = _generated(self._tests)
+            if self._same():
+                return None
+        counted = CHANGES[0]
         for place in self.places:
-            if not (counted and place.kept()) and not place.holds():
+            if not place.holds():
                 return f"{place} was {shown(place.held)} and is {shown(place.now())}"
-        if not counted:
-            for module, state in self.modules:
-                if module_state(module) != state:
-                    return f"the state of {type(module).__name__} has changed: {difference(state, module_state(module))}"
-            self.mutations = Module.mutations[0]
+        for module, state in self.modules if self.mutations != counted else ():
+            if module_state(module) != state:
+                return f"the state of {type(module).__name__} has changed: {difference(state, module_state(module))}"
         for optimizer, state in self.optimizers:
             if optimizer.structure() != state:
                 return f"the groups or state of {type(optimizer).__name__} have changed"
+        self.mutations = counted
         return None
 
     def __str__(self) -> str:
@@ -188,6 +226,40 @@ class Guards:
         lines += [f"  the attributes of {len(self.modules)} module(s)"] if self.modules else []
         lines += [f"  the groups of {type(o).__name__}" for o, _ in self.optimizers]
         return "\n".join(lines)
+
+
+def _test_of(optimizer, state: tuple) -> Callable:
+    """An expression for whether the structure of an optimizer is as it was, as `Place.test` gives one."""
+    lists = [(live, list(live())) for live in optimizer.parts()]
+
+    def holds() -> bool:
+        if optimizer.structure() != state:
+            return False
+        for live, known in lists:
+            known[:] = live()  # other numbers, say
+        return True
+
+    def test(name: Callable[[object], str]) -> str:
+        same = f"{name(optimizer)}.state is {name(optimizer.state)} and len({name(optimizer.state)}) == {len(optimizer.state)}"
+        for live, known in lists:
+            same += f" and len({name(known)}) == len({name(live)}()) and {name(all)}({name(map)}({name(operator.is_)}, {name(known)}, {name(live)}()))"
+        return f"({same} or {name(holds)}())"
+
+    return test
+
+
+def _generated(tests: list[Callable]) -> Callable[[], bool]:
+    """One function for all of some expressions, each given as a function of what names an object in it."""
+    names: dict[str, object] = {}
+
+    def name(value) -> str:
+        names[f"a{len(names)}"] = value
+        return f"a{len(names) - 1}"
+
+    lines = [test(name) for test in tests]
+    body = f"try: return {' and '.join(lines) or 'True'}\n except (KeyError, IndexError, ValueError): return False"  # an attribute or variable is gone
+    exec(compile(f"def same({', '.join(f'{n}={n}' for n in names)}):\n {body}\n", "<functorch_lite guards>", "exec"), names)
+    return names["same"]
 
 
 def shown(value) -> str:

@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..core.cell import CHANGES
+
 _IDS = itertools.count()
 
 
@@ -23,6 +25,7 @@ class RemovableHandle:
     """
 
     def __init__(self, hooks: dict, hook: object, first: bool = False):
+        CHANGES[0] += 1
         self.id = next(_IDS)
         self._hooks = weakref.ref(hooks)
         others = dict(hooks) if first else {}
@@ -35,6 +38,7 @@ class RemovableHandle:
         """Takes the hook away; nothing happens if it is gone already."""
         hooks = self._hooks()
         if hooks is not None:
+            CHANGES[0] += 1
             hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:

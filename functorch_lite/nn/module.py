@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..core.array import Array
+from ..core.cell import CHANGES
 from ..core.dtype import DType, bfloat16, float16, float32, float64
 from . import state_dict as saved
 from .hooks import ForwardHook, HookDict, RemovableHandle, call_with_hooks
 from .parameter import Buffer, Parameter
-from .tensor import CHANGES, Tensor
+from .tensor import Tensor
 
 _HOOKS = (
     "_forward_pre_hooks",

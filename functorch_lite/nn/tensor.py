@@ -12,7 +12,7 @@ import numpy as np
 from ..core import show
 from ..core.array import Array, Operable, asarray, default_device_name, is_meta, meta
 from ..core.aval import Aval
-from ..core.cell import Cell, Slot, cell_of
+from ..core.cell import CHANGES, Cell, Slot, cell_of
 from ..core.face import Face
 from ..core.interpreter import STATE, VALUES, Traced, body
 from ..prims.create import detach, graft
@@ -25,7 +25,6 @@ from .inplace import InPlace, written
 from .views import Shown, View
 
 _new = object.__new__
-CHANGES = [0]  # how often something that programs depend on has changed: an attribute of a module, or whether a tensor requires grad
 
 
 class Tensor(Face, InPlace, Operable):
@@ -84,6 +83,13 @@ class Tensor(Face, InPlace, Operable):
             return self.cell.read()
         value = self.cell.read() if self._look is None else self._look.read()
         return self._alone(value) if self._quiet else value
+
+    def plain(self) -> tuple[Array, Cell] | None:
+        if self._look is not None or self._wants or self._own is not None:
+            return None
+        cell = self.cell
+        held = cell.held
+        return (held, cell) if held.__class__ is Array else None
 
     def _alone(self, value: Array) -> Array:
         """What a detached name reads: the value without the history of others."""
@@ -157,7 +163,10 @@ class Tensor(Face, InPlace, Operable):
     @property
     def aval(self) -> Aval:
         """Shape and dtype."""
-        return self._look.aval if self._look is not None else self.glance().aval
+        if self._look is not None:
+            return self._look.aval
+        here = body(STATE.current)
+        return self.cell.aval if self.cell.home is here else here.glance(self.cell).aval
 
     @property
     def name(self) -> str | None:
@@ -318,6 +327,7 @@ class Tensor(Face, InPlace, Operable):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if not self._quiet:
             self.cell.write(without_history(self.read()))
+        CHANGES[0] += 1
         self._wants, self._own = False, None
         return self
 

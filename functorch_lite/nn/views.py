@@ -89,6 +89,7 @@ class Shown(Cell):
     """
 
     __slots__ = ("source",)
+    plain = packed = None  # it cannot lie in a pack
 
     def __init__(self, source):
         self.source, self.home, self.version, self.name = source, source.home, 0, source.name

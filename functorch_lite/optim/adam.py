@@ -70,7 +70,7 @@ class Adam(Optimizer):
             state = self.state[p]
             if any(name not in state for name in ("step", *slots_of(group["amsgrad"]))):
                 with self.outside():
-                    fresh = {name: Tensor(value) for name, value in init(p.array, group["amsgrad"]).items()}
+                    fresh = {name: self.fresh(name, value) for name, value in init(p.array, group["amsgrad"]).items()}
                 self.state[p] = {**fresh, **state}
 
     def update_group(self, group: dict[str, Any]) -> None:

@@ -182,6 +182,13 @@ class Optimizer:
         """Runs its block at the bottom: state that is made there outlives whatever is being traced."""
         return use(bottom())
 
+    @staticmethod
+    def fresh(name: str, value) -> Tensor:
+        """State of a parameter before its first step, under its name."""
+        out = Tensor(value)
+        out.cell.name = name
+        return out
+
     def apply(self, params: list[Tensor], step: Callable[[list], tuple], names: tuple[str, ...] = ()) -> None:
         """Writes step([parameters..., gradients..., state by name...]) -> (parameters..., state by name...) into the Tensors."""
         if not params:
@@ -203,12 +210,16 @@ class Optimizer:
             return float(value)
         name = id(group), key, index
         if name not in self._numbers:
-            self._numbers[name] = Number(lambda: float(group[key] if index is None else group[key][index]), key)
+            self._numbers[name] = Number(group, key, index, key)
         return self._numbers[name].read()
 
     def structure(self) -> tuple:
         """What a compiled step depends on besides its arrays and numbers: the groups, their options, and which state there is."""
         return Same(self.state), len(self.state), [_structure_of(group) for group in self.param_groups]
+
+    def parts(self) -> list[Callable]:
+        """Functions that give objects: as long as these, and `state` with its length, are the very same ones, so is the structure."""
+        return [self.param_groups.copy, *[x for group in self.param_groups for x in (group.values, group["params"].copy)]]
 
     def numbers(self) -> tuple:
         """The hyperparameters as they are now."""

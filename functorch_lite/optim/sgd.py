@@ -62,7 +62,7 @@ class SGD(Optimizer):
         new = [p for p in params if self.state[p].get("momentum_buffer") is None]
         for p in new:
             with self.outside():
-                self.state[p]["momentum_buffer"] = Tensor(zeros(p.array))
+                self.state[p]["momentum_buffer"] = self.fresh("momentum_buffer", zeros(p.array))
         return new
 
     def update_group(self, group: dict[str, Any]) -> None:

@@ -259,9 +259,8 @@ def done(interpreter) -> None:
     check_leaks(interpreter)
 
 
-def shared(leaves) -> tuple:
-    """Which Faces among the leaves share their storage, by number; () if none do."""
-    cells = [x.storage for x in leaves if isinstance(x, Face)]
+def shared(cells: list) -> tuple:
+    """Which of some Faces share their storage, given those, by number; () if none do."""
     return () if len(set(cells)) == len(cells) else tuple([cells.index(c) for c in cells])
 
 

@@ -14,6 +14,7 @@ from ..core.op import Op, own_rule, static_key
 from ..core.record import Record
 from ..fx.graph import Graph, Node, evaluate
 from ..prims import algebra
+from ..prims.callback import host_call, host_effect
 from .jvp import Jvp
 from .linearize import Linearize, key
 from .trace import Trace, stage
@@ -57,6 +58,11 @@ class Body:
         """Whether some call in it has a derivative of its own (see `core.op.own_rule`)."""
         return self.remember("own_rule", lambda: any(n.target.__class__ is Op and own_rule(n.target, n.params) for n in self.graph.nodes))
 
+    @property
+    def hosted(self) -> bool:
+        """Whether it calls functions of the host, which may raise when other results are there already."""
+        return self.remember("hosted", lambda: any(_hosted(n) for n in self.graph.nodes))
+
     def lower(self, *buffers) -> list:
         """Its lowering to jax.lax on jax values; `xla` installs it."""
         raise AssertionError("functorch_lite.xla was not imported")
@@ -68,6 +74,10 @@ class Body:
     def launch(self, donate: tuple[int, ...], checked: bool):
         """What runs it on Arrays at the bottom of the stack: a function of operands, which gives None for operands that it cannot
         take (on several devices, say); `xla` installs it."""
+        raise AssertionError("functorch_lite.xla was not imported")
+
+    def runner(self, packing, donate: tuple[int, ...]):
+        """The program as one executable on buffers (`xla/packed.py`); None where arrays may be in several places. `xla` installs it."""
         raise AssertionError("functorch_lite.xla was not imported")
 
     def remember(self, name, make):
@@ -216,6 +226,12 @@ class Body:
             return close(run, tuple(ins), self.label), tuple(found)
 
         return self.remember(("batch", size, dims, instantiate), make)
+
+
+def _hosted(node: Node) -> bool:
+    if node.target in (host_call.op, host_effect.op):
+        return True
+    return any(b.hosted for p in node.params or () for b in (p if p.__class__ is tuple else (p,)) if b.__class__ is Body)
 
 
 def _batched(a: Aval, size: int, dim: int) -> Aval:

@@ -6,13 +6,12 @@ import inspect
 from collections.abc import Callable
 
 from ..core import pytree
-from ..core.array import Array
 from ..core.dtype import NUMBERS
 from ..core.interpreter import name_of
 from ..core.op import static_key
-from .arguments import callable_or_raise, is_array, label_of
+from .arguments import callable_or_raise, label_of
 from .lowered import Lowered
-from .program import Program, traced
+from .program import MISS, Program, traced
 from .staged import Staged
 
 
@@ -28,45 +27,45 @@ class Jitted(Staged):
         self._static_argnums, self._static_argnames, self._donate_argnums = _static_arguments(
             f, static_argnums, static_argnames, donate_argnums
         )
+        self._has_statics = bool(self._static_argnums or self._static_argnames)
 
     def __call__(self, *args, **kwargs):
-        program, operands, given = self._resolve(args, kwargs)
-        donate = self._donated(program, args, operands) if self._donate_argnums else ()
-        return program.run(operands, given, self._name, donate, self._checked)
+        statics, rest = self._statics(args, kwargs) if self._has_statics else (None, (args, kwargs))
+        given, spec = self._flat(*rest)
+        leaves, storages, key = self._read(given, spec, statics)
+        out, _ = self._serve(key, given, leaves, storages)
+        if out is MISS:
+            out = self._traced(key, args, kwargs, given, rest)(given, leaves, storages, self._name, self._checked)
+        return out
 
     def resolve(self, args, kwargs) -> tuple[Program, list]:
-        """The program for these arguments, and its operands."""
-        return self._resolve(args, kwargs)[:2]
-
-    def _donated(self, program, args, operands) -> tuple[int, ...]:
-        """Which operands belong to donated arguments."""
-        counts = [len([x for x in pytree.leaves(a) if is_array(x)]) if i not in self._static_argnums else 0 for i, a in enumerate(args)]
-        out, at = [], len(program.captures)
-        for i, n in enumerate(counts):
-            if i in self._donate_argnums:
-                out += range(at, at + n)
-            at += n
-        given = [id(x.buffer) for x in operands if x.__class__ is Array]
-        for i in out:
-            if operands[i].__class__ is Array and given.count(id(operands[i].buffer)) > 1:
-                raise ValueError(f"jit({self._name}): an Array is donated and passed a second time in one call; pass a copy (x.clone())")
-        return tuple(out)
-
-    def _resolve(self, args, kwargs):
-        """The program for these arguments (traced if this is its first call), its operands, and the leaves that were given."""
+        """The program for these arguments (traced if this is their first call), and its operands."""
         statics, rest = self._statics(args, kwargs)
-        given, spec = pytree.flatten(rest)
-        leaves, dynamic, key = self._read(given, spec, statics)
-        program, first, _ = self._find(key, given)
+        given, spec = self._flat(*rest)
+        leaves, storages, key = self._read(given, spec, statics)
+        program, first, _ = self._find(key, storages)
         if program is None:
-            program = self._trace(args, kwargs, given, spec, dynamic)
-            self._keep(key, program)
-            first = program.operands(given)
-        return program, [*first, *[leaves[i] for i in dynamic]], given
+            program = self._traced(key, args, kwargs, given, rest)
+            first = program.operands(storages)
+        return program, [*first, *[leaves[i] for i in program.dynamic]]
+
+    def _traced(self, key, args, kwargs, given, rest) -> Program:
+        """A program for these arguments, which is kept."""
+        spec, dynamic = pytree.structure(rest), [i for i, x in enumerate(given) if not self._is_static(x)]
+        program = self._trace(args, kwargs, given, spec, dynamic)
+        if self._donate_argnums:
+            program = program.but(donated=self._donated(args, spec) & {*dynamic})
+        self._keep(key, program)
+        return program
+
+    def _donated(self, args, spec) -> frozenset:
+        """Which leaves belong to donated arguments."""
+        sizes = [spec.child(0).child(i).num_leaves for i in range(len(args))]
+        return frozenset([sum(sizes[:i]) + k for i in self._donate_argnums if i < len(args) for k in range(sizes[i])])
 
     def _statics(self, args, kwargs):
         """A key of the static arguments, and (args, kwargs) without them."""
-        if not self._static_argnums and not self._static_argnames:
+        if not self._has_statics:
             return None, (args, kwargs)
         fixed = [(n, args[n]) for n in self._static_argnums if n < len(args)] + [
             (n, kwargs[n]) for n in self._static_argnames if n in kwargs

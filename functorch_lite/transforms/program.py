@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import cached_property
 
 from ..core import pytree
-from ..core.array import Array
+from ..core.array import Array, is_meta
 from ..core.aval import aval_of
 from ..core.cell import Cell, Number, Slot
 from ..core.face import Face, like, read
@@ -21,6 +22,7 @@ from ..prims.control import call
 from .ambient import Node, history
 from .arguments import Outputs, Written, class_of, is_array, leaving
 from .body import Body, captures_first, intern
+from .plan import MISS, Plan, once_or_raise
 from .trace import Trace, stage
 
 
@@ -46,7 +48,7 @@ class Recording(Trace):
         return super().fetch(cell, leaf)
 
     def lift(self, cell, leaf):
-        if cell.__class__ is Slot:
+        if isinstance(cell, Slot):
             held = self.parent.fetch(cell)
             self.slots[cell] = held is None
             if held is not None:
@@ -109,21 +111,27 @@ class Write(Record, eq=False):
     held: object = None
     face: type[Face] | None = None  # the class of what a slot gets
 
+    @property
+    def is_state(self) -> bool:
+        """Whether it is a new value for a plain cell."""
+        return self.target.__class__ is Source and self.target.cell.plain is Cell
+
     def commit(self, outs, given, low: bool) -> None:
         """Does it; at the bottom of the stack (``low``) nothing has to be asked first."""
         value = self.held if self.output is None else outs[self.output]
         if self.target.__class__ is int:
             given[self.target].replace(value)
-            return
-        if self.target.__class__ is Source:
-            cell = self.target.current()
+        elif low:
+            self.put(value)
         else:
-            cell, value = self.target, value if self.output is None else self.face.made(value)
-        if low:
-            cell.held = value
-            cell.version += 1
-        else:
-            cell.write(value)
+            cell = self.target.current() if self.target.__class__ is Source else self.target
+            cell.write(value if self.face is None else self.face.made(value))
+
+    def put(self, value) -> None:
+        """Gives the cell or slot this value, at the bottom of the stack."""
+        cell = self.target.current() if self.target.__class__ is Source else self.target
+        cell.held = value if self.face is None else self.face.made(value)
+        cell.version += 1
 
     def check(self, outs, here) -> None:
         """Raises, before anything is committed, for a cell that cannot be written from here."""
@@ -142,21 +150,24 @@ class Program(Record, eq=False):
     constants: dict  # outputs that are no arrays: position -> value
     quiet: frozenset  # results through which no gradient flows
     writes: list[Write]
+    turns: dict  # cells and slots that it writes -> in which order
     slots: dict  # slot -> whether it was empty
     recorded: bool  # whether gradients may flow through it from outside
     touched: frozenset  # cells that no argument may have for storage: one of both names is written
     same: dict  # outputs that are tensors from outside: position -> which argument, or the tensor itself
+    dynamic: list  # which leaves of a call are its other inputs
+    donated: frozenset = frozenset()  # which of them are given away to it
     guards: object = None  # what else it depends on (nn/guards.py)
 
     def __repr__(self) -> str:
         state = f", {len(self.sources)} cells read, {len(self.writes)} written" if self.sources or self.writes else ""
         return f"<program {self.label}: {len(self.body.graph.nodes)} nodes{state}>"
 
-    def operands(self, given) -> list | None:
-        """Its first inputs now; None if the state is not what it was traced for."""
+    def operands(self, storages: list) -> list | None:
+        """Its first inputs now; None if the state is not what it was traced for. ``storages`` are those of the arguments."""
         if not (self.sources or self.slots or self.touched):
             return list(self.captures)
-        if self.touched and any(x.storage in self.touched for x in given if isinstance(x, Face)):
+        if not self.touched.isdisjoint(storages):
             return None
         for slot, empty in self.slots.items():
             if (slot.read() is None) is not empty:
@@ -169,7 +180,40 @@ class Program(Record, eq=False):
                 return None
         return first
 
-    def run(self, operands, given, name: str, donate: tuple[int, ...], checked: bool):
+    @cached_property
+    def plan(self) -> Plan | None:
+        """How it is called at the bottom of the stack; None where that is not so simple: gradients flow through it, it calls the host,
+        it holds values of a transform, or arrays may be in several places."""
+        simple = not (self.recorded or self.body.hosted or any(s.continued for s in self.sources.values()))
+        if not simple or not all(x is None or x.__class__ is Array and not is_meta(x) for x in self.captures):
+            return None
+        plan = Plan(self)
+        return None if plan.runner is None else plan
+
+    def __call__(self, given: list, leaves: list, storages: list, name: str, checked: bool = False):
+        """The function's output; MISS where the state is not what the program was traced for.
+
+        ``given`` are the leaves of the arguments, ``leaves`` their values, and ``storages`` those of the tensors among them.
+        """
+        here = STATE.current
+        plan = self.plan if (here.parent is None or here.base is not None) and not checked else None  # at the bottom of the stack
+        if plan is not None:
+            if plan.restless:
+                plan = self.__dict__["plan"] = plan.calmer()
+            out = plan(given, leaves, storages)
+            if out is not MISS:
+                return out
+        first = self.operands(storages)
+        if first is None:
+            return MISS
+        operands = [*first, *[leaves[i] for i in self.dynamic]]
+        given_away = [len(first) + k for k, i in enumerate(self.dynamic) if i in self.donated]
+        for i in given_away:
+            once_or_raise(self.label, operands[i].buffer, [x.buffer for x in operands if x.__class__ is Array])
+        donate = () if checked or self.body.hosted else (*self.spare(held=2), *given_away)  # by `first` and `operands`
+        return self.run(operands, given, name, donate, checked)
+
+    def run(self, operands, given, name: str, donate: tuple[int, ...] = (), checked: bool = False):
         """Runs it, commits what it wrote, and gives the function's output."""
         here, low = STATE.current, _at_the_bottom()
         if not self.recorded:
@@ -179,6 +223,9 @@ class Program(Record, eq=False):
         if outs is None:
             outs = call(operands, self.body, name, donate, checked)
             outs = [lowered(x, body(here)) if i in self.quiet else x for i, x in enumerate(outs)]
+        if low and self.writes and self.body.hosted:
+            for x in outs:
+                x.block_until_ready()  # what a host function raises comes out here, before anything is committed
         if not low:
             for write in self.writes:
                 write.check(outs, here)
@@ -203,7 +250,7 @@ class Program(Record, eq=False):
         if self.recorded:
             return ()
         replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
-        inputs = ((i, s.current()) for i, s in self.sources.items() if s.cell.__class__ is Cell)
+        inputs = ((i, s.current()) for i, s in self.sources.items() if s.cell.plain is Cell)
         return tuple([i for i, cell in inputs if cell in replaced and _alone(cell, held)])
 
 
@@ -270,6 +317,7 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         found["writes"] = [Write(i, results.add(y.read())) for i, y in changed]
         found["touched"] = _touched(trace, given, bool(changed))
         found["writes"] += [_write(trace, results, cell, value) for cell, value in _paired(trace)]
+        found["turns"] = {cell: k for k, cell in enumerate(trace.overlay)}
         found["recorded"] = len(results.quiet) < len(results.values)
         if found["recorded"] and trace.obstacle is not None:
             raise GraphBreak(f"{trace.obstacle}, while gradients flow through the whole from outside")
@@ -283,6 +331,7 @@ def traced(f, given, dynamic, spec, label: str, names, arguments, watch=None) ->
         intern(captures_first(graph), (*map(aval_of, captures), *ins), out_avals, label),
         [None if i in sources else x for i, x in enumerate(captures)],
         sources,
+        dynamic=dynamic,
         slots=trace.slots,
         quiet=frozenset(results.quiet),
         **found,
@@ -300,7 +349,7 @@ def _paired(trace: Recording) -> list:
 
 def _write(trace: Recording, results: _Results, cell: Cell, value) -> Write:
     """What becomes of an entry of the overlay."""
-    if cell.__class__ is not Slot:
+    if not isinstance(cell, Slot):
         return Write(trace.source(cell), results.add(value))
     if value is not None and value.home is trace:
         return Write(cell, results.add(value.read()), face=type(value))
@@ -317,8 +366,8 @@ def _is_outside(trace: Recording, x: Face) -> bool:
 
 def _touched(trace: Recording, given, writes: bool) -> frozenset:
     """The cells from outside that an argument must not have for storage; raises if one has."""
-    written = {cell.root or cell for cell in trace.overlay if cell.__class__ is not Slot}
-    cells = written | ({cell.root or cell for cell in trace.lifted if cell.__class__ is not Slot} if writes else set())
+    written = {cell.root or cell for cell in trace.overlay if not isinstance(cell, Slot)}
+    cells = written | ({cell.root or cell for cell in trace.lifted if not isinstance(cell, Slot)} if writes else set())
     for x in given:
         if isinstance(x, Face) and x.storage in cells:
             raise GraphBreak(f"an argument {x.aval} is also used as a variable from outside, and changed by one of the two names")

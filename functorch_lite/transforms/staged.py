@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 
-from ..core.array import Array, asarray
+from ..core import pytree
+from ..core.array import Array, Operable, asarray
 from ..core.aval import aval_of
+from ..core.dtype import NUMBERS
 from ..core.face import Face
-from ..core.interpreter import STATE, Traced, body
+from ..core.interpreter import STATE, Traced
 from ..core.op import static_key
 from .arguments import is_array, shared
-from .program import Program
+from .program import MISS, Program
 
 
 class Staged:
@@ -21,6 +23,7 @@ class Staged:
     verb = "staged"
     numbers: frozenset = frozenset()
     limit = 256  # keys whose programs are remembered
+    _checked = False  # whether the ops' checks of data are made
 
     def __init__(self, function: Callable, name: str):
         self._function, self._name = function, name
@@ -42,25 +45,48 @@ class Staged:
         """Forgets every program traced so far."""
         self._programs.clear()
 
-    def _read(self, given: list, *key) -> tuple[list, list[int], tuple]:
-        """The leaves of a call as values, which of them are inputs, and what a program for them depends on besides `key`."""
-        leaves, dynamic, parts = list(given), [], [*key, STATE.stopped > body(STATE.current).born]
+    def _flat(self, args: tuple, kwargs: dict) -> tuple[list, object]:
+        """The leaves of a call, and its structure: a `TreeSpec`, or the number of arguments where each of them is a leaf."""
+        if kwargs:
+            return pytree.flatten((args, kwargs))
+        for x in args:
+            if not isinstance(x, _LEAVES):
+                return pytree.flatten((args, kwargs))
+        return list(args), len(args)
+
+    def _read(self, given: list, *key) -> tuple[list, list, tuple]:
+        """The leaves of a call as values, the storages of the tensors among them, and what a program depends on besides `key`."""
+        here = STATE.current
+        low = here.parent is None or here.base is not None
+        leaves, storages, parts = list(given), [], [*key, STATE.stopped > here.born]
         for i, x in enumerate(given):
-            if isinstance(x, Array):
+            kind = x.__class__
+            if kind is Array:
                 parts.append(x.aval)
             elif isinstance(x, Face):
-                leaves[i] = value = x.read()
-                parts.append((value.aval, x.__class__, x.requires_grad))
-            elif x.__class__ in self.numbers:
+                found = x.plain() if low else None
+                if found is not None:
+                    value, storage = found
+                    parts += (value.aval, kind)
+                else:
+                    value, storage = x.read(), x.storage
+                    parts.append((value.aval, kind, x.requires_grad))
+                leaves[i] = value
+                storages.append(storage)
+            elif self._is_static(x):
+                parts.append(("static", kind, self._static(x)))  # a function or a string in a tree belongs to the program
+            elif kind in self.numbers or isinstance(x, Array):
                 parts.append(aval_of(x))
-            elif x.__class__ in _WHOLE or not is_array(x):
-                parts.append(("static", type(x), self._static(x)))  # a function or a string in a tree belongs to the program
-                continue
             else:
                 given[i] = leaves[i] = asarray(x)
                 parts.append(leaves[i].aval)
-            dynamic.append(i)
-        return leaves, dynamic, (*parts, *shared(given))
+        if len(storages) > 1 and len(set(storages)) < len(storages):
+            parts += shared(storages)
+        return leaves, storages, tuple(parts)
+
+    def _is_static(self, x) -> bool:
+        """Whether a leaf belongs to the program; others are its inputs."""
+        return x.__class__ not in self.numbers and (x.__class__ in _WHOLE or not is_array(x))
 
     def _static(self, x):
         """A leaf that belongs to the program, as a part of its key."""
@@ -72,18 +98,31 @@ class Staged:
             ) from None
         return static_key(x)
 
-    def _find(self, key: tuple, given: list) -> tuple[Program | None, list | None, list[str]]:
-        """The program for a key whose guards hold, with its first inputs; and why others do not serve."""
+    def _serve(self, key: tuple, given: list, leaves: list, storages: list):
+        """The output of the program for a key whose guards hold, or MISS; and why others do not serve."""
         reasons, known = [], self._programs.get(key, ())
-        for i, program in enumerate(known):
+        for program in known:
             reason = program.guards.broken() if program.guards is not None else None
             if reason is None:
-                first = program.operands(given)
+                out = program(given, leaves, storages, self._name, self._checked)
+                if out is not MISS:
+                    if reasons:
+                        known.insert(0, known.pop(len(reasons)))  # most likely the next call's too
+                    return out, reasons
+                reason = _OTHER_STATE
+            reasons.append(reason)
+        return MISS, reasons
+
+    def _find(self, key: tuple, storages: list) -> tuple[Program | None, list | None, list[str]]:
+        """The program for a key whose guards hold, with its first inputs, to look at; and why others do not serve."""
+        reasons, known = [], self._programs.get(key, ())
+        for program in known:
+            reason = program.guards.broken() if program.guards is not None else None
+            if reason is None:
+                first = program.operands(storages)
                 if first is not None:
-                    if i:
-                        known.insert(0, known.pop(i))  # most likely the next call's too
                     return program, first, reasons
-                reason = "a tensor that it uses has another shape, dtype, history, gradient or hooks, or is an argument too"
+                reason = _OTHER_STATE
             reasons.append(reason)
         return None, None, reasons
 
@@ -98,6 +137,8 @@ class Staged:
 
 
 _WHOLE = (bool, int)
+_LEAVES = (Operable, *NUMBERS)  # classes that are no pytrees
+_OTHER_STATE = "a tensor that it uses has another shape, dtype, history, gradient or hooks, or is an argument too"
 
 
 class _Bound:

@@ -67,7 +67,7 @@ class Trace(Recorder):
     def lift(self, cell, leaf):
         """The value here of a cell from outside."""
         outside = self.parent.fetch(cell, leaf)
-        if cell.__class__ is Slot:
+        if isinstance(cell, Slot):
             return outside
         self.sources[len(self.captures)] = cell, leaf
         return Traced(self, aval_of(outside), self.capture(outside, self._name(cell), key=cell))

@@ -19,6 +19,11 @@ def share(buffer) -> None:
         _SHARED[key] = weakref.ref(buffer, lambda _: _SHARED.pop(key, None))
 
 
+def is_shared(buffer) -> bool:
+    """Whether a jax array is marked so."""
+    return id(buffer) in _SHARED
+
+
 def _references(buffers: list) -> list[int]:
     return [sys.getrefcount(buffers[i]) for i in range(len(buffers))]
 

@@ -29,10 +29,11 @@ _PENDING: weakref.WeakSet = weakref.WeakSet()
 class Stats:
     """What `fl.eager_stats` shows."""
 
-    __slots__ = ("segments", "ops", "whole", "one_by_one", "compiled")
+    __slots__ = ("segments", "ops", "whole", "one_by_one", "compiled", "compiling")
 
     def __init__(self):
         self.segments = self.ops = self.whole = self.one_by_one = self.compiled = 0
+        self.compiling = 0.0  # seconds that programs took to compile, the latest counting half
 
 
 STATS = Stats()
@@ -173,8 +174,9 @@ class Segment(Pending):
 
 
 def compiling(step: Step) -> float:
-    """How many seconds of running op by op it takes until compiling a structure that has come again is no waste."""
-    return _COMPILING[0] + _COMPILING[1] * step.ops
+    """How many seconds of running op by op it takes until compiling a structure that has come again is no waste: as many as that may
+    take. So a loop is compiled soon, but a program that never does the same for long seldom."""
+    return max(_COMPILING[0] + _COMPILING[1] * step.ops, STATS.compiling)
 
 
 class Whole:
@@ -195,7 +197,9 @@ class Whole:
                     made.extend(out) if s.op.multi else made.append(out)
             return [made[i] for i in live]
 
+        began = time.perf_counter()
         self.executable = compile_flat(program, inputs, "eager", device=device, donate=donated)[1]
+        STATS.compiling += (time.perf_counter() - began - STATS.compiling) / 2
         STATS.compiled += 1
 
     def __call__(self, buffers):

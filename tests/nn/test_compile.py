@@ -11,7 +11,6 @@ import functorch_lite.torch as torch
 from functorch_lite.errors import GraphBreak
 from functorch_lite.torch import nn
 from functorch_lite.torch.nn import functional as F
-from functorch_lite.transforms.program import Program
 from functorch_lite.xla.single import EXECUTABLES
 
 RNG = np.random.default_rng(0)
@@ -276,10 +275,12 @@ def test_one_launch_a_step(monkeypatch):
     run = Run(True, steps=2, norm=True, p=0.5)
     x, y = torch.tensor(X), torch.tensor(Y)
     seen = []
-    launch = Executable.__call__
+    launch, runner = Executable.__call__, run.step.programs[0].plan.runner
+    step = runner.run
     monkeypatch.setattr(Executable, "__call__", lambda self, buffers: seen.append(self.label) or launch(self, buffers))
-    run.step(x, y)
-    assert seen == ["compile(step)"]
+    monkeypatch.setattr(runner, "run", lambda buffers, box: seen.append("step") or step(buffers, box))
+    run.step(x, y).item()
+    assert seen == ["step"]
 
 
 def test_a_layer_frozen_then_unfrozen():
@@ -464,13 +465,24 @@ def test_an_exception_leaves_everything_as_it_was():
     assert all(p.grad is None for p in net.parameters())
 
 
+class Wide(Net):
+    """With parameters that are too large to be packed."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 2000), nn.Linear(2000, 3)
+
+
 def test_state_buffers_are_donated():
-    run = Run(True, steps=3, norm=True)
-    (program,) = run.step.programs
-    parameters = list(run.net.parameters())
-    assert len(program.spare()) == 4 * len(parameters) + 3  # each with two averages and a count; statistics
-    watched = [p.cell.held._buffer for p in parameters]
-    assert len(program.spare()) == 3 * len(parameters) + 3  # what somebody holds is not given away
+    run = Run(True, steps=3, model=Wide)
+    weights = [run.net.first.weight, run.net.last.weight]
+    plan = run.step.programs[0].plan
+    assert len(plan.taken) == 4 * len(weights)  # each with two averages and a count, which lies beside what it belongs to
+    pointers = [p.cell.held._buffer.unsafe_buffer_pointer() for p in weights]
+    pack = plan.pack.buffers[0]
+    run.step(torch.tensor(X), torch.tensor(Y))
+    assert pack.is_deleted() and [p.cell.held._buffer.unsafe_buffer_pointer() for p in weights] == pointers
+    watched = [p.cell.held._buffer for p in weights]  # what somebody holds is not given away
     kept = [np.array(b) for b in watched]
     run.step(torch.tensor(X), torch.tensor(Y))
     for buffer, before in zip(watched, kept):
@@ -478,17 +490,13 @@ def test_state_buffers_are_donated():
 
 
 def test_the_first_call_takes_the_buffers_that_later_ones_take(monkeypatch):
-    """Another choice of donated buffers would be another executable, compiled in the second step."""
-    spare, taken = Program.spare, []
+    """Nothing is copied, and nothing compiled again in the second step."""
+    from functorch_lite.xla.packed import Runner
 
-    def seen(program, held=0):
-        taken.append(spare(program, held))
-        return taken[-1]
-
-    monkeypatch.setattr(Program, "spare", seen)
-    run = Run(True, steps=3, norm=True)
-    assert len(taken) == 3 and len(set(taken)) == 1
-    assert len(taken[0]) == 4 * len(list(run.net.parameters())) + 3
+    copied = []
+    monkeypatch.setattr(Runner, "copy", staticmethod(copied.append))
+    run = Run(True, steps=3, model=Wide)
+    assert not copied and len([k for k in run.step.programs[0].body._derived if k[0] in ("runner", "launch")]) == 1
 
 
 def test_what_jax_does_to_compile_an_op_is_no_side_effect():

@@ -215,3 +215,27 @@ RAISES = [
 def test_bad_input(f, error, message):
     with pytest.raises(error, match=message):
         f()
+
+
+@pytest.mark.parametrize("dtype", [fl.float32, fl.float64, fl.bfloat16, fl.complex64])
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_small_parameters_together(dtype, amsgrad):
+    """Computed as one vector they are what they are one by one: small ones and a large one, with counts that differ."""
+    rng = np.random.default_rng(SEED)
+    shapes = [(3, 2), (), (5000,), (4,), (0,)]
+    arrays = [[fl.asarray(np.abs(rng.normal(size=s)).astype(np.float32)).to(dtype) for s in shapes] for _ in range(4 + amsgrad)]
+    steps = [fl.asarray(float(i)) for i in range(len(shapes))]
+    flat = [x for run in arrays for x in run]
+
+    def adam(together):
+        return fl.jit(lambda *xs: adam_step(0.1, 0.9, 0.99, 1e-8, 0.01, xs, amsgrad, False, True, together))(*flat, *steps)
+
+    def momentum(together):
+        return fl.jit(lambda *xs: sgd_step(0.1, 0.9, 0.5, 0.01, xs, True, False, together))(*flat[: 3 * len(shapes)])
+
+    for rule in (adam, momentum):
+        for one, other in zip(rule(False), rule(True), strict=True):
+            assert one.dtype is other.dtype and one.shape == other.shape
+            np.testing.assert_allclose(
+                np.asarray(one.to(fl.complex128)), np.asarray(other.to(fl.complex128)), rtol=1e-2 if dtype is fl.bfloat16 else 1e-5
+            )

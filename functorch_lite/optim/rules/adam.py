@@ -12,7 +12,7 @@ from ...refs.create import zeros as zeros_of_shape
 from ...refs.elementwise import sqrt
 from ...refs.parts import view_as_complex, view_as_real
 from ...refs.promotion import to_dtype
-from .leaves import columns, exact, given, scale, slot, tree_step, wide, zeros
+from .leaves import Together, columns, exact, flocks, given, merged, parted, scale, slot, spread, tree_step, wide, zeros
 
 SLOTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # state like its parameter, by PyTorch's names; the last for AMSGrad only
 
@@ -22,7 +22,7 @@ def slots_of(amsgrad: bool) -> tuple[str, ...]:
     return SLOTS if amsgrad else SLOTS[:2]
 
 
-def _adam_reference(lr, beta1, beta2, eps, weight_decay, tensors, amsgrad=False, maximize=False, decoupled=False):
+def _adam_reference(lr, beta1, beta2, eps, weight_decay, tensors, amsgrad=False, maximize=False, decoupled=False, together=False):
     kinds = 5 + amsgrad
     n = len(tensors) // kinds
     rows = []
@@ -44,7 +44,9 @@ def _adam_reference(lr, beta1, beta2, eps, weight_decay, tensors, amsgrad=False,
     return tuple(x for column in zip(*rows) for x in column)
 
 
-@composite(namespace="fl.optim.rules", multi=True, reference=_adam_reference)
+@composite(
+    namespace="fl.optim.rules", multi=True, reference=_adam_reference, traits={"together": Together(5, lambda args, params: 5 + params[0])}
+)
 def adam_step(
     lr: Tensor,
     beta1: Tensor,
@@ -55,6 +57,7 @@ def adam_step(
     amsgrad: bool = False,
     maximize: bool = False,
     decoupled: bool = False,
+    together: bool = False,
 ) -> tuple:
     """One step of Adam over any number of parameters: (new parameters..., averages..., averages of squares..., steps...).
 
@@ -68,8 +71,8 @@ def adam_step(
         v = beta2 * v + (1 - beta2) * g * g
         p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
 
-    Terms of numbers only are computed in float64, dtypes of less than 32 bits in float32. ValueError if the numbers of arrays
-    differ, RuntimeError for other shapes and dtypes.
+    Terms of numbers only are computed in float64, dtypes of less than 32 bits in float32. ``together`` computes small parameters as one
+    vector: the same numbers, in fewer loops. ValueError if the numbers of arrays differ, RuntimeError for other shapes and dtypes.
 
     >>> import functorch_lite as fl
     >>> zero = fl.zeros(2)
@@ -79,21 +82,25 @@ def adam_step(
     """
     runs = columns("adam_step", tensors, ("parameter", "gradient", *slots_of(amsgrad), "step"), scalar="step")
     numbers = tuple(map(exact, (lr, beta1, beta2, eps, weight_decay)))
-    rows = []
-    for param, grad, *averages, step in zip(*runs):
-        values = [wide(x) for x in (param, grad, *averages)]
-        if param.dtype.is_complex:
-            values = [view_as_real(x) for x in values]
-        news = _adam(*values, step=exact(step) + 1, numbers=numbers, maximize=maximize, decoupled=decoupled)
-        if param.dtype.is_complex:
-            news = [view_as_complex(x) for x in news]
-        rows.append([*(to_dtype(x, param.dtype) for x in news), step + 1])
-    return tuple([x for column in zip(*rows) for x in column])
+    news = [list(run) for run in (runs[0], *runs[2:])]
+    for flock in flocks(together, *runs):
+        *arrays, steps = [[run[i] for i in flock] for run in runs]
+        outs = _adam(arrays, steps, numbers, maximize, decoupled)
+        for new, out in zip(news, outs, strict=True):
+            for i, x in zip(flock, out, strict=True):
+                new[i] = x
+    return tuple([x for column in news for x in column])
 
 
-def _adam(p, g, m, v, top=None, *, step, numbers, maximize, decoupled):
-    """The formula, of one real parameter."""
+def _adam(arrays, steps, numbers, maximize, decoupled) -> list[list]:
+    """The new parameters, averages and steps of parameters of one dtype: the formula, over all their elements at once."""
     lr, beta1, beta2, eps, weight_decay = numbers
+    like = arrays[0]
+    dtype = like[0].dtype
+    real = [[view_as_real(x) for x in column] for column in arrays] if dtype.is_complex else arrays
+    step = merged(steps) + 1
+    count = exact(step)
+    p, g, m, v, *top = [wide(merged(column)) for column in real]
     g = -g if maximize else g
     if weight_decay is not None and decoupled:
         p = scale(1 - lr * weight_decay, p)
@@ -101,10 +108,14 @@ def _adam(p, g, m, v, top=None, *, step, numbers, maximize, decoupled):
         g = g + scale(weight_decay, p)
     m = m + scale(1 - beta1, g - m)
     v = scale(beta2, v) + scale(1 - beta2, g * g)
-    averages = [m, v] if top is None else [m, v, maximum(top, v)]
-    root = scale(1 / sqrt(1 - beta2**step), sqrt(averages[-1]))
-    p = p - scale(lr / (1 - beta1**step), m) / (root + to_dtype(eps, p.dtype))
-    return [p, *averages]
+    averages = [m, v, maximum(top[0], v)] if top else [m, v]
+    roots, rates = to_dtype(1 / sqrt(1 - beta2**count), p.dtype), to_dtype(lr / (1 - beta1**count), p.dtype)
+    root, rate = spread(roots, real[0]) * sqrt(averages[-1]), spread(rates, real[0])
+    p = p - rate * m / (root + to_dtype(eps, p.dtype))
+    news = [parted(to_dtype(x, real[0][0].dtype), real[0]) for x in (p, *averages)]
+    if dtype.is_complex:
+        news = [[view_as_complex(x) for x in column] for column in news]
+    return [*news, parted(step, steps)]
 
 
 def init(params: Any, amsgrad: bool = False) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from typing import Any
 
 from ...core import pytree
 from ...core.dtype import NUMBERS, float64
+from ...core.pack import SMALL
 from ...refs.arguments import accumulator, require, shown
 from ...refs.create import zeros_like
+from ...refs.join import cat, repeat_interleave, split
 from ...refs.promotion import array_of, to_dtype
 from ...transforms.arguments import inexact
 
@@ -46,6 +48,58 @@ def scale(factor, x):
 def wide(x):
     """x in the dtype in which sums are kept."""
     return to_dtype(x, accumulator(x.dtype))
+
+
+# ------------------------------------------------------------------------------------------------- many small ones as one
+
+
+class Together:
+    """How an op computes many small parameters as one, where they lie in one buffer (`xla/packed.py`): its last parameter says so.
+
+    ``kinds(args, params)`` is how many runs of arrays follow its first args, which are `numbers` numbers.
+    """
+
+    def __init__(self, numbers: int, kinds: Callable):
+        self.numbers, self.kinds = numbers, kinds
+
+    def params(self, params: tuple) -> tuple:
+        """The parameters of the call that does so."""
+        return (*params[:-1], True)
+
+    def rows(self, args: Sequence, params: tuple) -> list[tuple]:
+        """The args that belong to each parameter; only rows of small ones are computed together."""
+        tensors = tuple(args[self.numbers :])
+        n = len(tensors) // self.kinds(args, params)
+        return [tensors[i::n] for i in range(n)]
+
+
+def flocks(together: bool, *runs: Sequence) -> list[list[int]]:
+    """The numbers of the rows (one array of each run) that are computed together: if at all, small ones of equal dtypes, for which
+    what an op costs is its start. In a compiled step they lie in one buffer, in this order."""
+    found: dict = {}
+    for i, row in enumerate(zip(*runs)):
+        found.setdefault(tuple([x.dtype for x in row]) if together and row[0].numel() <= SMALL else i, []).append(i)
+    return list(found.values())
+
+
+def merged(arrays: Sequence) -> Any:
+    """A flock of arrays as one vector; one array as it is."""
+    return arrays[0] if len(arrays) == 1 else cat([x.reshape(-1) for x in arrays])
+
+
+def parted(x: Any, like: Sequence) -> list:
+    """A vector as arrays of the shapes of these."""
+    if len(like) == 1:
+        return [x]
+    return [part.reshape(a.shape) for part, a in zip(split(x, [a.numel() for a in like]), like)]
+
+
+def spread(values: Any, like: Sequence) -> Any:
+    """A vector with a value for each of some arrays as one with a value for each of their elements."""
+    if len(like) == 1:
+        return values
+    # Twice beside itself: XLA computes what is repeated first and once, but what is only looked up again for each element.
+    return repeat_interleave(values.unsqueeze(1).expand(-1, 2), tuple([a.numel() for a in like]), dim=0)[:, 0]
 
 
 # ----------------------------------------------------------------------------------------------------- steps over trees
