@@ -142,7 +142,7 @@ class How:
         return time.perf_counter if self.wall else time.process_time
 
 
-QUICK = How(budget=0.8, sample=0.02, rounds=(3, 51))
+QUICK = How(budget=0.6, sample=0.02, rounds=(3, 51))
 
 
 def passes(ratio: float, low: float, reach: float) -> bool:
