@@ -16,6 +16,7 @@ from ..errors import DonatedBufferError
 from . import pytree, show
 from .aval import Aval, aval
 from .dtype import BOOL, DEFAULT, INTEGER, NUMBERS, DType, as_dtype, category_of
+from .holders import share
 from .pending import Pending
 
 
@@ -226,7 +227,7 @@ class Array(Operable):
     # ------------------------------------------------------------------------------------- to other libraries, copies
 
     def __jax_array__(self) -> jax.Array:
-        return self.concrete("the data").buffer
+        return share(self.concrete("the data").buffer)
 
     def __dlpack__(self, **options):
         return self.concrete("the data").buffer.__dlpack__(**options)
@@ -371,7 +372,7 @@ def asarray(x, dtype=None, device=None) -> Array:
     if isinstance(x, Array):
         out = x.to(wanted or DEFAULT[x.dtype.category]) if x.aval.weak else x  # weak: a number that a program has as input
     elif isinstance(x, jax.Array):
-        out = wrap(x)
+        out = wrap(share(x))
     elif hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
         out = from_dlpack(x)
     else:
@@ -396,7 +397,9 @@ def from_dlpack(x, *, device=None, copy: bool | None = None) -> Array:
         raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(x).__name__}; use asarray")
     with jax.enable_x64(True):
         buffer = jax.dlpack.from_dlpack(x)
-        if copy is not False and not isinstance(x, jax.Array):  # its copy=True shares memory now and then (jax 0.10)
+        if copy is False or isinstance(x, jax.Array):
+            share(buffer)
+        else:  # its copy=True shares memory now and then (jax 0.10)
             buffer = jax.device_put(buffer, may_alias=False).block_until_ready()  # the owner may write as soon as this returns
     out = wrap(buffer)
     return out if device is None else out.to(device=device)

@@ -18,6 +18,19 @@ Calling conventions of the slots (args are the op's array arguments, params its 
     decompose, reference                            -> called as the signature says; the value, by smaller ops or by NumPy
 
 For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
+
+`traits` say what else an op is, to whoever asks for that trait; none is a rule of a transform:
+
+    family, categories, partials                    of the constructor that derived its rules
+    own_rule                                        its derivative is the user's: every transform must see the call
+    views, reshapes, overlaps, block                how it looks at its first argument (views, in-place writes)
+    key, drawing, split                             it draws: by which key, whether at all, and how a key is split for rows
+    reads                                           from which operand on its `checks` look at data
+    constant                                        it makes arrays of numbers alone: outside of programs NumPy does it
+    ordered, ordering                               its lowering on values in another order of dimensions (prims/orders.py)
+    together                                        its params for working on many small arrays as on one vector (xla/packed.py)
+    kernels                                         by platform, a kernel of jax for the whole of it (prims/kernels.py)
+    compile                                         how its program is compiled, of its params
 """
 
 from __future__ import annotations
@@ -96,7 +109,7 @@ class Op:
         self.at_once = slots.pop("at_once", (lambda *params: True) if self.inline or self.effect else None)
         self.returns = slots.pop("returns", None)  # the named tuple in which users get several outputs
         if "traits" in slots:
-            self.traits = slots.pop("traits")  # what a family wants to remember, for tests and documentation
+            self.traits = slots.pop("traits")  # see above
         if slots:
             raise TypeError(f"Op {name}: unknown slots {sorted(slots)}")
         self.checked = False  # whether a call of it has been seen with checks of data inside

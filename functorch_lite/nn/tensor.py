@@ -118,11 +118,7 @@ class Tensor(Face, InPlace, Operable):
         return out
 
     def wrap(self, out):
-        if out.__class__ in VALUES:
-            made = _new(Tensor)
-            made.cell = cell_of(out)
-            return made
-        return super().wrap(out)
+        return self.made(out) if out.__class__ in VALUES else super().wrap(out)
 
     def look(self, op, args, params):
         if not layout.is_view(self, op, args, params):

@@ -15,6 +15,7 @@ from ..core import pytree
 from ..core.array import Array, asarray
 from ..core.aval import Aval, aval
 from ..core.dtype import as_dtype
+from ..core.holders import share
 from ..core.interpreter import Traced, name_of
 from ..core.record import Record
 from ..prims import algebra, parts
@@ -202,14 +203,14 @@ def to_jax(f: Callable) -> Callable:
             if x.__class__ is Traced:
                 raise TypeError(f"to_jax({name_of(f)}): closes over a {x.aval} value of {x.owner.label}; pass it as an argument")
         with jax.enable_x64(True):
-            return call.result(body.lower(*[x.buffer for x in captured], *call.values))
+            return call.result(body.lower(*[share(x.buffer) for x in captured], *call.values))
 
     return theirs
 
 
 def _jax_value(x):
     if isinstance(x, Array):
-        return x.buffer
+        return share(x.buffer)
     if isinstance(x, jax.Array):
         return x
     return asarray(x).buffer

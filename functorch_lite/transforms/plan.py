@@ -8,7 +8,6 @@ that. Whatever happens meanwhile, the cells have all their old values, or all th
 from __future__ import annotations
 
 import operator
-import sys
 import threading
 from collections import Counter
 
@@ -16,6 +15,7 @@ from ..core.array import META, Array, wrap_as
 from ..core.aval import Aval
 from ..core.cell import CHANGES, Cell, Number, Slot
 from ..core.dtype import NUMBERS
+from ..core.holders import holders, is_shared
 from ..core.interpreter import STATE, Traced, body, lowered
 from ..core.pack import Pack, Part
 from .packing import Packing
@@ -195,9 +195,9 @@ class Plan:
         found = [_buffer(x, source.aval) for x, (_, source) in zip(arrays, self.taken)]
         if any(b is None for b in found):
             return False
-        once = zip(_held_once(arrays), _held_once(found))
+        once = [n <= 1 and m <= 1 for n, m in zip(holders(arrays), holders(found))]  # the cell holds the Array, that its buffer
         for (at, _), buffer, alone in zip(self.taken, found, once):
-            buffers[at] = buffer if all(alone) and not self.runner.shared(buffer) else self.runner.copy(buffer)
+            buffers[at] = buffer if alone and not is_shared(buffer) else self.runner.copy(buffer)
         return True
 
     def _run(self, buffers: list, pack: Pack | None) -> list:
@@ -269,21 +269,6 @@ def once_or_raise(label: str, donated, buffers: list) -> None:
     """Raises for a donated buffer that is among the inputs a second time."""
     if sum(b is donated for b in buffers) > 1:
         raise ValueError(f"{label}: an Array is donated and passed a second time in one call; pass a copy (x.clone())")
-
-
-def _held_once(xs: list) -> list[bool]:
-    """Which of these only one other place holds: the cell an Array, the Array its buffer."""
-    return [sys.getrefcount(xs[i]) <= _ONCE for i in range(len(xs))]
-
-
-def _once() -> int:
-    """What the count says of what a list and one other place hold: versions of Python differ."""
-    one, other = [object()], []
-    other += one
-    return [sys.getrefcount(other[i]) for i in range(1)][0]
-
-
-_ONCE = _once()
 
 
 def _buffer(held, known: Aval):

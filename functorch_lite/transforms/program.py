@@ -6,7 +6,6 @@ executable has run. So an exception anywhere leaves every cell as it was.
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from ..core.array import Array, is_meta
 from ..core.aval import aval_of
 from ..core.cell import Cell, Number, Slot
 from ..core.face import Face, like, read
+from ..core.holders import holders, is_shared
 from ..core.interpreter import STATE, Traced, body, ground, lowered
 from ..core.record import Record
 from ..errors import GraphBreak
@@ -250,21 +250,17 @@ class Program(Record, eq=False):
         if self.recorded:
             return ()
         replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
-        inputs = ((i, s.current()) for i, s in self.sources.items() if s.cell.plain is Cell)
-        return tuple([i for i, cell in inputs if cell in replaced and _alone(cell, held)])
+        cells = [(i, s.current()) for i, s in self.sources.items() if s.cell.plain is Cell]
+        places = [i for i, cell in cells if cell in replaced and cell.held.__class__ is Array]
+        arrays = [cell.held for _, cell in cells if cell in replaced and cell.held.__class__ is Array]
+        buffers = [x.buffer for x in arrays]
+        found = zip(places, holders(arrays), buffers, holders(buffers))  # the cell holds the Array, that its buffer
+        return tuple([i for i, n, buffer, m in found if n <= 1 + held and m <= 1 and not is_shared(buffer)])
 
 
 def _at_the_bottom() -> bool:
     """Whether no transform is active."""
     return body(STATE.current).parent is None
-
-
-def _alone(cell: Cell, held: int) -> bool:
-    """Whether a cell's buffer is reachable through the cell only: through its Array, and that through the cell (and by getrefcount)."""
-    if cell.held.__class__ is Array:
-        block = cell.held.buffer  # what is pending is computed first
-        del block
-    return cell.held.__class__ is Array and sys.getrefcount(cell.held) <= 2 + held and sys.getrefcount(cell.held._buffer) <= 2
 
 
 class _Results:

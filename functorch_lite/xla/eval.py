@@ -11,7 +11,8 @@ from ..core.interpreter import STATE, Interpreter, Traced, install_bottom
 from ..core.op import static_key
 from ..transforms.body import Body
 from .compile import ALWAYS_QUICK, compile_flat
-from .operands import buffer_of, number, place_of, refusal, several_places
+from .launch import one_place
+from .operands import buffer_of, number, place_of, refusal
 from .segment import Segment, flush, flush_all
 from .single import single
 
@@ -32,7 +33,8 @@ class Eval(Interpreter):
             segment = self._begin(op, args, params)
             if segment is None:
                 return self._at_once(op, args, params)
-        step, index = segment.step, segment.index
+        start = step = segment.step
+        index = segment.index
         key = [op, static_key(params) if params and op.keyed else params]
         for x in args:
             kind = x.__class__
@@ -53,6 +55,7 @@ class Eval(Interpreter):
             place = index.get(id(buffer))
             if place is None:
                 if buffer is META:
+                    segment.forget(start)
                     return _meta(op, op.infer(args, params))
                 place = segment.enter(x.buffer, x.aval) if kind is Array else segment.enter(buffer, aval_of(x))
                 step = segment.step
@@ -62,9 +65,14 @@ class Eval(Interpreter):
         if found is None:
             if segment.closed:  # then the places may be wrong, and must not be remembered
                 return self._again(segment, step, None, op, args, params)
-            found = step.call(key, args, params)
+            try:
+                found = step.call(key, args, params)
+            except BaseException:
+                segment.forget(start)
+                raise
         if found.check is not None:
-            if found.check.whole:
+            if found.check.whole or all(p is None or p < 0 for p in found.places):  # nothing that it takes is pending, so nor need it be
+                segment.forget(start)
                 return self._at_once(op, args, params)
             found.check(args)
         place = found.place
@@ -92,7 +100,7 @@ class Eval(Interpreter):
         if not STATE.lazy or op.at_once is not None and op.at_once(*params):
             return None
         segment = STATE.segment
-        if not several_places():
+        if one_place():
             device = None
         else:
             device = place_of(op, args)
@@ -133,7 +141,7 @@ class Eval(Interpreter):
                 raise refusal(op, x)
             elif x is not None:
                 raise TypeError(f"{op.name}: expected Arrays, got {type(x).__name__}")
-        found = single(op, tuple(map(aval_of, args)), params, place_of(op, args) if several_places() else None)
+        found = single(op, tuple(map(aval_of, args)), params, None if one_place() else place_of(op, args))
         outs = found(buffers)
         return tuple(map(wrap_as, found.avals, outs)) if op.multi else wrap_as(found.avals[0], outs[0])
 
@@ -178,7 +186,7 @@ def _launch(self: Body, donate: tuple[int, ...], checked: bool):
 
         return launch
 
-    return None if several_places() else self.remember(("launch", donate, checked), make)
+    return self.remember(("launch", donate, checked), make) if one_place() else None
 
 
 Body.launch = _launch

@@ -38,17 +38,6 @@ def buffer_of(x) -> jax.Array:
     return number(x) if x.__class__ in NUMBERS else x.buffer
 
 
-def several_places() -> bool:
-    """Whether arrays may be in different places at all."""
-    global _several
-    if _several is None:
-        _several = jax.default_backend() != "cpu" or jax.device_count() > 1
-    return _several
-
-
-_several: bool | None = None
-
-
 def place_of(op, args):
     """The device of the committed arguments; None if there is none. An op runs where its arguments are.
 

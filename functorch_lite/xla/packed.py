@@ -22,10 +22,9 @@ from ..prims.create import detach
 from ..transforms.body import Body
 from ..transforms.packing import Packing, inputs_of, together
 from .compile import ALWAYS_QUICK, compile_flat
-from .donation import is_shared
-from .launch import keeper
+from .launch import keeper, one_place
 from .lower import Lower
-from .operands import number, several_places
+from .operands import number
 from .segment import flush_all
 
 _PLACE = aval((), int32)
@@ -63,7 +62,7 @@ class Runner:
         self.run, self.launch = keeper(executable.compiled), executable.run
         self.places = [constant(np.int32(packing.state.places[k][1])) for k in moving]
 
-    shared, number, flush = staticmethod(is_shared), staticmethod(number), staticmethod(flush_all)
+    number, flush = staticmethod(number), staticmethod(flush_all)
 
     @staticmethod
     def vector(numbers: list[float]) -> jax.Array:
@@ -130,7 +129,7 @@ def _joined(layout, values: list) -> list:
 
 
 def _runner(self: Body, packing: Packing, donate: tuple[int, ...]) -> Runner | None:
-    if several_places():
+    if not one_place():
         return None
     return self.remember(("runner", packing.key, donate), lambda: Runner(self, packing, donate))
 

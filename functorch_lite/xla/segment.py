@@ -9,21 +9,20 @@ from __future__ import annotations
 import os
 import threading
 import time
-import weakref
 from collections import Counter
 from weakref import ref
 
 from ..core.array import Array
+from ..core.holders import lonely
 from ..core.interpreter import STATE
 from ..core.pending import Failed, Pending
-from .compile import compile_flat
-from .donation import lonely
-from .operands import several_places
+from .compile import Executable, compile_flat
+from .launch import one_place
 from .single import single
 from .steps import STEPS, Step, period
 
 _COMPILING = 5e-3, 5e-4  # seconds that it takes to compile a program, at the least: for any, and for each op in it
-_PENDING: weakref.WeakSet = weakref.WeakSet()
+_LATEST: dict[int, ref[Segment]] = {}  # of each thread
 
 
 class Stats:
@@ -57,9 +56,9 @@ class Segment(Pending):
         self.closed = False
         self.ran: Step | None = None  # up to where, once it has run
         self.lock = threading.RLock()
-        self.several = several_places()
+        self.several = not one_place()
         self.mark: Step | None = None  # where a part of the program ended
-        _PENDING.add(self)
+        _LATEST[threading.get_ident()] = ref(self)
 
     def force(self, x: Array):
         self.run()
@@ -127,7 +126,7 @@ class Segment(Pending):
             return one_by_one(step, live, buffers, self.device)
         key = live, takeable(step, live, buffers)
         found = step.runs.get(key)
-        if found.__class__ is Whole:
+        if found.__class__ is Executable:
             STEPS.used(step, key)
         elif STATE.lazy != "whole" and (found is None or found < compiling(step)):
             STATS.one_by_one += 1
@@ -140,7 +139,7 @@ class Segment(Pending):
             step.runs[key] = found or 0.0
             return outs
         else:
-            found = Whole(step, live, key[1], self.device)
+            found = whole(step, live, key[1], self.device)
             STEPS.keep(step, key, found)
         STATS.whole += 1
         return found(buffers)
@@ -165,6 +164,14 @@ class Segment(Pending):
                     x.place, x._buffer = place, segment
         return segment
 
+    def forget(self, start: Step) -> None:
+        """Takes back the inputs since `start`: the call that they were for is not recorded after all."""
+        if not self.closed:
+            for buffer in self.buffers[start.ins :]:
+                self.index.pop(id(buffer), None)
+            del self.buffers[start.ins :]
+            self.step = start
+
     def enter(self, buffer, known) -> int:
         """The place of one more input."""
         self.index[id(buffer)] = place = ~len(self.buffers)
@@ -179,37 +186,29 @@ def compiling(step: Step) -> float:
     return max(_COMPILING[0] + _COMPILING[1] * step.ops, STATS.compiling)
 
 
-class Whole:
+def whole(step: Step, live: tuple[int, ...], donated: tuple[int, ...], device) -> Executable:
     """A path as one executable."""
+    path = step.path()
 
-    __slots__ = ("executable",)
+    def program(*values):
+        made: list = []
+        for s in path:
+            if s.op is not None:
+                args = [None if p is None else made[p] if p >= 0 else values[~p] for p in s.places]
+                out = s.op.bind(*args, params=s.params)
+                made.extend(out) if s.op.multi else made.append(out)
+        return [made[i] for i in live]
 
-    def __init__(self, step: Step, live, donated, device):
-        path = step.path()
-        inputs = [s.avals[0] for s in path if s.op is None]
-
-        def program(*values):
-            made: list = []
-            for s in path:
-                if s.op is not None:
-                    args = [None if p is None else made[p] if p >= 0 else values[~p] for p in s.places]
-                    out = s.op.bind(*args, params=s.params)
-                    made.extend(out) if s.op.multi else made.append(out)
-            return [made[i] for i in live]
-
-        began = time.perf_counter()
-        self.executable = compile_flat(program, inputs, "eager", device=device, donate=donated)[1]
-        STATS.compiling += (time.perf_counter() - began - STATS.compiling) / 2
-        STATS.compiled += 1
-
-    def __call__(self, buffers):
-        return self.executable(buffers)
+    began = time.perf_counter()
+    executable = compile_flat(program, avals_of(step)[0], "eager", device=device, donate=donated)[1]
+    STATS.compiling += (time.perf_counter() - began - STATS.compiling) / 2
+    STATS.compiled += 1
+    return executable
 
 
 def _repeated(step: Step) -> Step | None:
     """Where the last whole round of a loop ended, if the ops are those of one."""
-    path = step.path()
-    calls = [s for s in path if s.op is not None]
+    calls = [s for s in step.path() if s.op is not None]
     n = period(calls)
     return calls[len(calls) - len(calls) % n - 1] if n else None
 
@@ -233,15 +232,18 @@ def avals_of(step: Step) -> tuple[list, list]:
     """What the inputs are, and what the results are."""
     if step.plan is None:
         path = step.path()
-        step.plan = [s.avals[0] for s in path if s.op is None], [a for s in path if s.op is not None for a in s.avals]
-    return step.plan
+        step.plan = [s.avals[0] for s in path if s.op is None], [a for s in path if s.op is not None for a in s.avals], {}
+    return step.plan[:2]
 
 
 def one_by_one(step: Step, live: tuple[int, ...], buffers: list, device) -> list:
     """The results, each op by an executable of its own. What no result needs is left out, and what no later op needs is freed."""
     ins, outs = avals_of(step)
     made: list = [None] * step.outs
-    for s, frees in _schedule(step, live):
+    schedules = step.plan[2]
+    if live not in schedules:
+        schedules[live] = _schedule(step, live)
+    for s, frees in schedules[live]:
         if s.single is None:
             s.single = single(s.op, [None if p is None else outs[p] if p >= 0 else ins[~p] for p in s.places], s.params, device)
         made[s.place : s.place + len(s.avals)] = s.single([made[p] if p >= 0 else buffers[~p] for p in s.places if p is not None])
@@ -273,8 +275,10 @@ def flush() -> None:
 
 def flush_all() -> None:
     """Runs what any thread has recorded: somebody is about to take a buffer away that it may read."""
-    for segment in list(_PENDING):
-        segment.run()
+    for r in list(_LATEST.values()):
+        segment = r()
+        if segment is not None:
+            segment.run()
 
 
 os.register_at_fork(before=flush)
