@@ -28,11 +28,30 @@ class _State(threading.local):
     stopped = 0  # interpreters born before this number do not record for gradients now (`no_grad`)
     segment = None  # the ops that this thread has recorded and not run yet
     lazy = "lazy"  # how recorded ops run; None: each runs at once instead (`fl.eager`)
+    watch = None  # Python's profiler hook that sees what the user's code does, where there is one (`nn/watch.py`)
     pulling = False  # whether `backward` runs without a graph of its own: no ambient records its work
 
 
 STATE = _State()
 serial = itertools.count(1).__next__  # the order in which recording was begun and stopped
+
+
+class unseen:
+    """A context: work in which no code runs but this library's. Whoever watches the user's code is not called for it, which takes
+    several times as long as the work."""
+
+    __slots__ = ("watch",)
+
+    def __enter__(self) -> None:
+        self.watch = STATE.watch
+        if self.watch is not None:
+            STATE.watch = None
+            sys.setprofile(None)
+
+    def __exit__(self, *_) -> None:
+        if self.watch is not None:
+            STATE.watch = self.watch
+            sys.setprofile(self.watch)
 
 
 def install_bottom(interpreter: Interpreter) -> None:

@@ -40,12 +40,13 @@ import inspect
 import itertools
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 from ..errors import MissingRuleError
 from .array import Array, Operable
 from .aval import Aval, aval_of
 from .binder import PLAIN, make_binder, make_speller
-from .interpreter import STATE, Abstract, Traced
+from .interpreter import _HOME, STATE, Abstract, Traced, unseen
 from .statics import static_key
 
 REGISTRY: dict[str, Op] = {}  # "prims.add", "fl.softmax" -> op
@@ -78,7 +79,7 @@ class Op:
     __slots__ = (
         "namespace name signature tensors statics variadic multi "  # what it is called and takes
         "impl meta decompose jvp push transpose batch linearize vjp checks reference "  # rules
-        "kind derived keyed cached doc function spell file draws traits returns inline effect at_once view checked _infer"
+        "kind derived keyed cached doc function spell file ours draws traits returns inline effect at_once view checked _infer"
     ).split()
 
     def __init__(self, namespace: str, name: str, like: Callable, *, multi: bool = False, doc: str | None = None, **slots):
@@ -114,7 +115,7 @@ class Op:
             raise TypeError(f"Op {name}: unknown slots {sorted(slots)}")
         self.checked = False  # whether a call of it has been seen with checks of data inside
         self._read_parameters(like)
-        self.file = _declared_in()
+        self.file, self.ours = _declared_in()
         if self.qualname in REGISTRY:
             raise ValueError(f"the op {self.qualname} is declared twice: in {REGISTRY[self.qualname].file} and in {self.file}")
         REGISTRY[self.qualname] = self
@@ -131,6 +132,11 @@ class Op:
     def qualname(self) -> str:
         """The name under which printed programs call it."""
         return f"{self.namespace}.{self.name}"
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody's code but this library's runs when it is called or asked for a rule: it is declared here, and takes no body."""
+        return self.ours and self.cached and not self.inline
 
     def __repr__(self) -> str:
         return f"<op {self.qualname}>"
@@ -161,7 +167,7 @@ class Op:
 
     def defvjp(self, rule: Callable) -> Callable:
         """Gives it a reverse rule of its own; a decorator."""
-        self.vjp = rule
+        self.vjp, self.ours = rule, self.ours and is_ours(rule)
         return rule
 
     def rule(self, slot: str):
@@ -189,8 +195,8 @@ class Op:
             key = (*[x.aval for x in args], statics)
         out = self._infer.get(key)
         if out is None:
-            avals = key[:-1]
-            out = self.meta(*avals, *params) if self.meta is not None else self._infer_by_decomposition(args, params)
+            with unseen() if self.closed else nullcontext():
+                out = self.meta(*key[:-1], *params) if self.meta is not None else self._infer_by_decomposition(args, params)
             if len(self._infer) >= _LIMIT:
                 self._infer.clear()
             self._infer[key] = out
@@ -254,12 +260,20 @@ def _name_in(error: Exception, op: Op, args) -> None:
 _DECLARING = f"{os.sep}op.py", f"{os.sep}families.py"
 
 
-def _declared_in() -> str:
-    """The file of the innermost caller that is neither this module nor the family constructors."""
+def is_ours(function: Callable | type) -> bool:
+    """Whether a function or class is of this library's code."""
+    return getattr(function, "__module__", "").partition(".")[0] == __name__.partition(".")[0]
+
+
+def _declared_in() -> tuple[str, bool]:
+    """The file of the innermost caller that is neither this module nor the family constructors, and whether it is the library's."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.endswith(_DECLARING):
         frame = frame.f_back
-    return frame.f_code.co_filename.rpartition("functorch_lite" + os.sep)[2] if frame else "?"
+    if frame is None:
+        return "?", False
+    name = frame.f_code.co_filename
+    return name.rpartition("functorch_lite" + os.sep)[2], name.startswith(_HOME)
 
 
 def cache_key(op: Op, args: tuple, params: tuple) -> tuple:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from ..core.array import Array
 from ..core.cell import Cell
-from ..core.interpreter import _HOME
+from ..core.interpreter import _HOME, STATE
 from .guards import MISSING, PLAIN, Guards, Place, difference, found, module_state, shown
 from .module import Module
 from .origin import is_user, is_users, is_users_code, kind_of
@@ -69,12 +69,14 @@ class Watch:
         self.effect: SideEffect | None = None
 
     def __enter__(self) -> Watch:
-        self._before = sys.getprofile()
-        sys.setprofile(self._event)
+        self._before = sys.getprofile(), STATE.watch
+        STATE.watch = self._event
+        sys.setprofile(STATE.watch)
         return self
 
     def __exit__(self, *_):
-        sys.setprofile(self._before)
+        hook, STATE.watch = self._before
+        sys.setprofile(hook)
 
     def _event(self, frame, event: str, argument):
         if event == "call":

@@ -10,11 +10,13 @@ import copy
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from ..core.cell import Number, bottom, in_program
 from ..core.dtype import NUMBERS
-from ..core.interpreter import boundary, use
+from ..core.interpreter import boundary, unseen, use
+from ..core.op import is_ours
 from ..nn.create import as_tensor
 from ..nn.grad_mode import enable_grad, no_grad
 from ..nn.guards import Same
@@ -154,7 +156,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with no_grad(), unseen() if is_ours(type(self)) else nullcontext():
             for group in self.param_groups:
                 self.update_group(group)
         return loss

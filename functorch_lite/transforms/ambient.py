@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 
 from ..core.array import Array
-from ..core.interpreter import _FACES, _RECORDERS, STATE, Interpreter, Traced, leak_error, show_line, user_line
+from ..core.interpreter import _FACES, _RECORDERS, STATE, Interpreter, Traced, leak_error, show_line, unseen, user_line
 from ..core.op import Linear, own_rule
 from ..errors import NonDifferentiableError
 from ..prims import algebra
@@ -159,6 +159,9 @@ class Ambient(Interpreter):
     # --------------------------------------------------------------------------------------------------------- ops
 
     def bind(self, op, args, params):
+        if self.base is None and op.closed and STATE.watch is not None:
+            with unseen():
+                return self.bind(op, args, params)
         edges, primals, touched = [], [], False
         for x in args:
             if x.__class__ is Traced and x.owner is self:
@@ -323,12 +326,19 @@ class Ambient(Interpreter):
                 f"Trying to backward through the graph a second time: {node.name()} (made at {show_line(node.line)}) has given its saved values "
                 "away. Pass retain_graph=True to the first backward or autograd.grad call"
             )
-        op, params, primals, ans, apply = node.op, node.params, node.primals, node.ans, node.apply
+        op, primals, ans, apply = node.op, node.primals, node.ans, node.apply
         if graph:  # with the history of the values, so that the gradient has it too
             primals = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(primals, node.edges)]
             ans = tuple([self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(ans)])
             apply = None
         STATE.current = level
+        if op.closed and STATE.watch is not None:
+            with unseen():
+                return self._by_its_rules(node, cts, which, primals, ans, apply)
+        return self._by_its_rules(node, cts, which, primals, ans, apply)
+
+    def _by_its_rules(self, node, cts, which, primals, ans, apply):
+        op, params = node.op, node.params
         if self._as_one(op):
             whole = all(c is not None for c in cts) and all(w or e is None for w, e in zip(which, node.edges))
             return as_one(op, params, primals, ans, cts, tuple(which), node.found if whole else None)

@@ -19,13 +19,14 @@ class Trace(Recorder):
     expansion, a function of (args, params), or None.
     """
 
-    __slots__ = ("expands", "entered", "sources", "lifted", "overlay")
+    __slots__ = ("expands", "entered", "names", "sources", "lifted", "overlay")
     writable = False  # whether its function may write cells from outside
 
     def __init__(self, parent: Interpreter, label: str, expands=None):
         super().__init__(parent, label)
         self.expands = expands
         self.entered = STATE.stopped
+        self.names: dict[str, int] = {}  # in use for cells -> the last number behind it
         self.lifted: dict = {}  # cell from outside -> its value here
         self.sources: dict = {}  # which capture is the value of a cell -> (the cell, whose gradient it carries)
         self.overlay: dict = {}  # cell from outside -> what was written to it
@@ -76,9 +77,14 @@ class Trace(Recorder):
         """What the input that a cell becomes is called in the program."""
         if not cell.name:
             return None
-        name = "".join(c if c.isalnum() else "_" for c in cell.name)
-        taken = sum(node._target.rpartition("_")[0] == name or node._target == name for node in self._captured.values())
-        return f"{name}_{taken}" if taken else name
+        base = "".join([c if c.isalnum() else "_" for c in cell.name])
+        name, i, names = base, self.names.get(base, 0), self.names
+        while name in names:
+            i += 1
+            name = f"{base}_{i}"
+        names[base] = i
+        names.setdefault(name, 0)
+        return name
 
     def keeps(self, cell) -> bool:
         return cell.home is self or self.writable
