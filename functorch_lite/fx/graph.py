@@ -450,6 +450,11 @@ def _lint_call(node: Node, where: str) -> None:
 # ------------------------------------------------------------------------------------------------------------ running
 
 
+def is_part(node: Node) -> bool:
+    """Whether it is one result of an op that has several: its args are the op's node, and which."""
+    return node._target is operator.getitem and not node.params
+
+
 def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = ()) -> list:
     """Runs a graph op by op at the current interpreter: the values of its outputs. Intermediates are freed after their last use."""
     env: dict[Node, object] = {}
@@ -461,7 +466,7 @@ def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = ()) -> list:
             target, args = node._target, node._args
             if target.__class__ is Op:
                 env[node] = target.bind(*[env[a] if a.__class__ is Node else a for a in args], params=node.params)
-            elif target is operator.getitem and not node.params:
+            elif is_part(node):
                 env[node] = env[args[0]][args[1]]
             else:
                 env[node] = call_python(target, [env[a] if a.__class__ is Node else a for a in args], node.params)

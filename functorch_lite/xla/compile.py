@@ -8,7 +8,9 @@ import time
 import jax
 import numpy as np
 
+from ..core.interpreter import Abstract, Traced, live
 from . import disk, options
+from .fingerprint import fingerprint, sources_digest
 from .launch import launcher
 from .lower import lower_with
 
@@ -38,11 +40,36 @@ class Executable:
         return outs
 
 
-def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] = (), checked: bool = False, quick: bool | None = None):
-    """Compiles f (flat values in and out) for these avals."""
+def compile_flat(
+    f,
+    avals,
+    label: str,
+    *,
+    device=None,
+    donate: tuple[int, ...] = (),
+    checked: bool = False,
+    quick: bool | None = None,
+    exact: tuple[tuple, tuple] | None = None,
+):
+    """Compiles f (flat values in and out) for these avals: (what it was lowered to, the executable).
+
+    ``exact`` is (values that say all of f, as `fingerprint` takes them; the avals of its results): then the executable may be found on
+    disk without lowering, and the first result is None.
+    """
     failures: list | None = [] if checked else None
     out_avals: list = []
     target = device if isinstance(device, jax.Device) else jax.config.jax_default_device or jax.local_devices()[0]
+    one = device is None or isinstance(device, jax.Device)
+    name = None  # on disk
+    if exact is not None and one and disk.directory() is not None:
+        parts, outs = exact
+        found = fingerprint(label, device is None, tuple(avals), parts)
+        if found is not None:
+            chosen = options.wanted(target.platform, _is_small(quick, avals, outs))
+            name = disk.key_of(f"fingerprint {found}", target, chosen, donate)
+            compiled = disk.load(disk.linked(name), len(avals), len(outs), target)
+            if compiled is not None:
+                return None, Executable(compiled, list(outs), None, label)
 
     def run(*buffers):
         if failures is not None:
@@ -58,26 +85,31 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype.dtype, sharding=sharding) for a in avals]
         jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
-        small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
-        if small:
-            compiled = lowered.compile(options.quick(target.platform))
-        elif sharding is not None and not isinstance(device, jax.Device):
-            compiled = lowered.compile(options.full(target.platform))  # over several devices
+        small = _is_small(quick, avals, out_avals)
+        chosen = options.quick(target.platform) if small else options.full(target.platform)
+        name = None if failures else name
+        if not one or small and name is None:
+            compiled = lowered.compile(chosen)
         else:
-            compiled = _through_disk(lowered, target, donate, len(avals), len(out_avals) + bool(failures))
+            compiled = _through_disk(lowered, chosen, target, donate, len(avals), len(out_avals) + bool(failures), name)
     return lowered, Executable(compiled, out_avals, failures, label)
 
 
-def _through_disk(lowered, device: jax.Device, donate: tuple[int, ...], inputs: int, outputs: int):
-    """The executable of a lowered program, compiled here or by an earlier process."""
-    text = lowered.as_text()
-    chosen = options.full(device.platform)
-    key = disk.key_of(text, device, chosen, donate)
+def _is_small(quick: bool | None, avals, outs) -> bool:
+    """Whether a program is for the quick tier: if nobody says, by the data that it works on."""
+    return quick if quick is not None else sum(a.size for a in [*avals, *outs]) <= _SMALL
+
+
+def _through_disk(lowered, chosen: dict, device: jax.Device, donate: tuple[int, ...], inputs: int, outputs: int, name: str | None):
+    """The executable of a lowered program, compiled here or by an earlier process; from now on it is found by this name too."""
+    key = disk.key_of(lowered.as_text(), device, chosen, donate)
     compiled = disk.load(key, inputs, outputs, device)
     if compiled is None:
         start = time.perf_counter()
         compiled = lowered.compile(chosen)
         disk.store(key, compiled, time.perf_counter() - start)
+    if name is not None and sources_digest() is not None:  # they have not changed under it
+        disk.link(name, key)
     return compiled
 
 
@@ -100,9 +132,18 @@ def compile_call(op, avals, params, device) -> Executable:
         out = op.bind(*[next(supply) if p else None for p in places], params=params)
         return out if op.multi else (out,)
 
-    avals = [a for a in avals if a is not None]
-    if op.cached:
-        return compile_flat(f, avals, op.name, device=device, checked=True)[1]
-    # what has a body is a program: worth compiling well, and unchecked unless it says otherwise
-    how = op.traits["compile"](*params) if "compile" in op.traits else {}
-    return compile_flat(f, avals, op.name, device=device, quick=ALWAYS_QUICK, **how)[1]
+    known, avals = avals, [a for a in avals if a is not None]
+    how = {"checked": True} if op.cached else op.traits["compile"](*params) if "compile" in op.traits else {}
+    if not op.cached:  # what has a body is a program: worth compiling well, and unchecked unless it says otherwise
+        how["quick"] = ALWAYS_QUICK
+    if op.ours and not op.inline:
+        outs = inferred(op, known, params)
+        how["exact"] = (op, params, tuple(places)), outs
+    return compile_flat(f, avals, op.name, device=device, **how)[1]
+
+
+def inferred(op, avals, params) -> tuple:
+    """The avals of the results of an op call."""
+    with live(Abstract(op.name)) as shapes:
+        out = op.infer(tuple([None if a is None else Traced(shapes, a, None) for a in avals]), params)
+    return out if op.multi else (out,)

@@ -1,7 +1,8 @@
 """Executables on disk: a program that was compiled once is loaded by the next process.
 
 An entry is named by what the executable depends on: the text of the lowered program, the versions of jax and jaxlib, the device, the
-compile options, and the processor. Entries are signed with a key that only this user can read, so that a file of anybody else's, or a
+compile options, and the processor. A link leads to it from what the text follows from (`xla/fingerprint.py`), so that the program need
+not be lowered to be found. Entries are signed with a key that only this user can read, so that a file of anybody else's, or a
 damaged one, is never loaded: it is ignored and replaced. `FUNCTORCH_LITE_CACHE` names the directory (``~/.cache/functorch_lite``
 by default), or is ``off``. No global setting of jax is used or changed.
 """
@@ -24,7 +25,7 @@ from jax.experimental import serialize_executable
 
 _LOG = logging.getLogger(__name__)
 _MAGIC = b"functorch_lite executable 1\n"
-_SECONDS = 0.3  # what compiles faster is not worth a file
+_SECONDS = 0.02  # what compiles faster is not worth a file
 _LIMIT = 1 << 30  # bytes that all entries together may take
 
 
@@ -68,7 +69,7 @@ def _machine() -> str:
 
 
 def key_of(text: str, device: jax.Device, options: dict | None, donate: tuple[int, ...]) -> str:
-    """The name of the entry of a program, given as StableHLO."""
+    """The name of the entry of a program, given as StableHLO, or of the link to it, given its fingerprint."""
     parts = [
         jax.__version__,
         jax.lib.__version__,
@@ -83,22 +84,17 @@ def key_of(text: str, device: jax.Device, options: dict | None, donate: tuple[in
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def load(key: str, inputs: int, outputs: int, device: jax.Device):
+def load(key: str | None, inputs: int, outputs: int, device: jax.Device):
     """The executable of an entry; None if there is none that is ours and whole."""
     base = directory()
-    if base is None:
+    if base is None or key is None:
         return None
     try:
-        data = (base / key).read_bytes()
-        payload = _opened(data, _secret(base), key)
+        payload = _read(base, key)
         if payload is None:
-            _LOG.warning("an entry of the cache of executables is damaged or not ours: %s", base / key)
             return None
-        os.utime(base / key)
         trees = jax.tree.structure(((0,) * inputs, {})), jax.tree.structure([0] * outputs)
         return serialize_executable.deserialize_and_load(payload, *trees, backend=device.client, execution_devices=[device])
-    except FileNotFoundError:
-        return None
     except Exception as error:  # whatever jax raises for a file that it cannot read: compile instead
         _LOG.warning("an entry of the cache of executables could not be loaded (%s): %s", error, base / key)
         return None
@@ -114,6 +110,40 @@ def store(key: str, compiled, seconds: float) -> None:
     except (ValueError, NotImplementedError, RuntimeError) as error:  # not every backend can
         _LOG.info("an executable cannot be kept: %s", error)
         return
+    _write(base, key, payload)
+
+
+def link(name: str, key: str) -> None:
+    """From now on the entry is found by this name too, if it is there."""
+    base = directory()
+    if base is not None and (base / key).exists():
+        _write(base, name, key.encode())
+
+
+def linked(name: str) -> str | None:
+    """The key of the entry that a link leads to."""
+    base = directory()
+    payload = None if base is None else _read(base, name)
+    return None if payload is None else payload.decode()
+
+
+def _read(base: Path, key: str) -> bytes | None:
+    try:
+        data = (base / key).read_bytes()
+        payload = _opened(data, _secret(base), key)
+        if payload is None:
+            _LOG.warning("an entry of the cache of executables is damaged or not ours: %s", base / key)
+        else:
+            os.utime(base / key)
+        return payload
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _LOG.warning("an entry of the cache of executables could not be read (%s): %s", error, base / key)
+        return None
+
+
+def _write(base: Path, key: str, payload: bytes) -> None:
     try:
         _make_room(base, len(payload))
         with tempfile.NamedTemporaryFile(dir=base, prefix="new-", delete=False) as file:

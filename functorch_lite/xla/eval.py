@@ -164,7 +164,8 @@ def _launch(self: Body, donate: tuple[int, ...], checked: bool):
     """The program as one executable, without the way of an op call; where there is one device only."""
 
     def make():
-        _, executable = compile_flat(self, list(self.ins), self.label, donate=donate, checked=checked, quick=ALWAYS_QUICK)
+        how = {"donate": donate, "checked": checked, "quick": ALWAYS_QUICK, "exact": (("body", self), self.outs)}
+        _, executable = compile_flat(self, list(self.ins), self.label, **how)
         avals, run = executable.avals, executable
 
         def launch(operands):

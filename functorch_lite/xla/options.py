@@ -21,6 +21,11 @@ _QUICK = {
 }
 
 
+def wanted(platform: str, small: bool) -> dict:
+    """The options of a tier, whether this XLA knows them or not."""
+    return (_QUICK if small else _FULL).get(platform, {})
+
+
 @functools.cache
 def full(platform: str) -> dict:
     """The options for a program worth compiling well, those of them that this XLA knows."""
@@ -34,12 +39,13 @@ def quick(platform: str) -> dict:
 
 
 def _those_known(platform: str, tier: dict) -> dict:
-    return {name: value for name, value in tier.get(platform, {}).items() if _known(name, value)}
+    options = tier.get(platform, {})
+    return options if _known(options) else {name: value for name, value in options.items() if _known({name: value})}
 
 
-def _known(name: str, value) -> bool:
+def _known(options: dict) -> bool:
     try:
-        jax.jit(lambda: 0).lower().compile({name: value})
+        jax.jit(lambda: 0).lower().compile(options)
     except (ValueError, RuntimeError):  # jax's runtime errors among them: "No such compile option"
         return False
     return True

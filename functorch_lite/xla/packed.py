@@ -58,7 +58,9 @@ class Runner:
         vector = [aval((len(packing.numbers),), float64)] if packing.numbers else []
         ins = [*packing.state.buffers, *[body.ins[i] for i in packing.rest], *vector, *[_PLACE for _ in moving]]
         f = _over_packs(body, packing, moving) if packing.inputs or packing.left or vector else body
-        _, executable = compile_flat(f, ins, body.label, donate=donate, quick=ALWAYS_QUICK)
+        outs = (*packing.state.buffers, *packing.gradients.buffers, *[body.outs[o] for o in packing.kept])
+        exact = ("packed", body, packing.key), outs
+        _, executable = compile_flat(f, ins, body.label, donate=donate, quick=ALWAYS_QUICK, exact=exact)
         self.run, self.launch = keeper(executable.compiled), executable.run
         self.places = [constant(np.int32(packing.state.places[k][1])) for k in moving]
 

@@ -8,9 +8,8 @@ from collections import OrderedDict
 import numpy as np
 
 from ..core.array import constant
-from ..core.interpreter import Abstract, Traced, live
 from ..core.op import static_key
-from .compile import Executable, compile_call
+from .compile import Executable, compile_call, inferred
 
 _LIMIT = 1 << 14
 EXECUTABLES: OrderedDict[tuple, Executable] = OrderedDict()
@@ -24,9 +23,7 @@ class Constant:
 
     def __init__(self, op, avals, params):
         self.op, self.given, self.params = op, [a is not None for a in avals], params
-        with live(Abstract(op.name)) as shapes:
-            out = op.infer(tuple([None if a is None else Traced(shapes, a, None) for a in avals]), params)
-        self.avals = out if op.multi else (out,)
+        self.avals = inferred(op, avals, params)
 
     def __call__(self, buffers):
         numbers = iter(buffers)
