@@ -18,6 +18,7 @@ gather(x, [i], (0,), (0,)), and torch.gather(x, dim, i) is take_along(x, i, dim)
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 from jax import lax
 
@@ -69,11 +70,15 @@ def where_ok(name, x, index, dims, sizes, batch, at, mode, unique):
 def columns(x, index, dims, mode):
     """The index arrays as lax takes them: int32, stacked along a new last dimension."""
     index = [_counted(i, x.shape[d], mode) for i, d in zip(index, dims)]
+    if all(isinstance(i, np.ndarray) for i in index):
+        return np.stack(index, -1)
     return lax.concatenate([lax.expand_dims(i, (i.ndim,)) for i in index], index[0].ndim)
 
 
 def _counted(index, size, mode):
     index = narrow(index, -size - 1, size)
+    if mode == "wrap" and isinstance(index, np.ndarray):
+        return np.where(index < 0, index + np.int32(size), index)
     return lax.select(index < 0, index + size, index) if mode == "wrap" else index
 
 
@@ -88,7 +93,12 @@ def one_window(x, index, dims, sizes, batch, mode):
 
 
 def narrow(index, low: int, high: int):
-    """An index as int32; one that could be beyond is clamped to [low, high] first, where what is out of range stays so."""
+    """An index as int32; one that could be beyond is clamped to [low, high] first, where what is out of range stays so. One that is known
+    gives a NumPy array, which is a constant of the program."""
+    if not isinstance(index, jax.core.Tracer):
+        known = np.asarray(index)
+        known = np.minimum(known, np.uint64(high)) if known.dtype == np.uint64 else known
+        return np.clip(known.astype(np.int64), low, high).astype(np.int32)
     if index.dtype == np.uint64:
         index = lax.min(index, np.uint64(high))
     if index.dtype.itemsize == 8 or index.dtype == np.uint32:

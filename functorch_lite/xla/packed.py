@@ -39,8 +39,7 @@ class PackedLower(Lower):
     def bind(self, op, args, params):
         how = op.traits.get("together")
         if how is not None:
-            with jax.ensure_compile_time_eval():  # arrays of numbers that it makes are constants
-                return op.run([self.pieces.get(x, x) for x in args], how.params(params))
+            return op.run([self.pieces.get(x, x) for x in args], how.params(params))
         out = super().bind(op, args, params)
         if op is detach.op and args[0] in self.pieces:
             self.pieces[out] = self.pieces[args[0]]
