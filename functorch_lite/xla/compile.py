@@ -63,7 +63,7 @@ def compile_flat(
     name = None  # on disk
     if exact is not None and one and disk.directory() is not None:
         parts, outs = exact
-        found = fingerprint(label, device is None, tuple(avals), parts)
+        found = fingerprint(label, device is None, checked, tuple(avals), parts)
         if found is not None:
             chosen = options.wanted(target.platform, _is_small(quick, avals, outs))
             name = disk.key_of(f"fingerprint {found}", target, chosen, donate)

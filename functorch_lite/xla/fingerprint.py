@@ -141,11 +141,12 @@ def sources_digest() -> str | None:
 
 
 def _files(folder: str):
-    """The Python files below a folder, each with the time at which its content or name last changed (which nobody can set back)."""
+    """The Python files below a folder, each with the time at which its content or name last changed: that of its inode, which nobody can set back."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                yield entry.path, entry.stat().st_ctime
+                known = entry.stat()
+                yield entry.path, max(known.st_ctime, known.st_mtime)
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _files(entry.path)
 

@@ -200,7 +200,10 @@ def whole(step: Step, live: tuple[int, ...], donated: tuple[int, ...], device) -
         return [made[i] for i in live]
 
     began = time.perf_counter()
-    executable = compile_flat(program, avals_of(step)[0], "eager", device=device, donate=donated)[1]
+    ins, outs = avals_of(step)
+    calls = tuple([(s.op, s.params, s.places) for s in path if s.op is not None])
+    exact = (calls, live), tuple([outs[i] for i in live])
+    executable = compile_flat(program, ins, "eager", device=device, donate=donated, exact=exact)[1]
     STATS.compiling += (time.perf_counter() - began - STATS.compiling) / 2
     STATS.compiled += 1
     return executable
