@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import functorch_lite as fl
 import functorch_lite.torch as torch
 from functorch_lite.torch import nn
 
@@ -176,3 +177,58 @@ def test_numbers_in_a_list_are_read_each_time():
     betas[0] = 0.0
     step(torch.full((1,), 3.0))
     assert entry["exp_avg"].item() == 1.0 and len(step.programs) == 1
+
+
+FACTOR = {"of": 1.0}
+
+
+@fl.custom_vjp
+def scaled(x):
+    return x * 1.0
+
+
+scaled.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g * FACTOR["of"],))
+
+
+class Own(torch.optim.SGD):
+    def update_group(self, group):
+        for p in group["params"]:
+            p.sub_(p.grad * FACTOR["of"])
+
+
+def hooked(x):
+    x.register_hook(lambda g: g * FACTOR["of"])
+    return x
+
+
+USERS = {
+    "backward": (lambda w: scaled(w * 1.0), torch.optim.SGD),
+    "hook": (lambda w: hooked(w * 1.0), torch.optim.SGD),
+    "checkpoint": (lambda w: fl.checkpoint(lambda w: w * FACTOR["of"])(w), torch.optim.SGD),
+    "vmap": (lambda w: torch.vmap(lambda w: w * FACTOR["of"])(w), torch.optim.SGD),
+    "optimizer": (lambda w: w * 1.0, Own),
+}
+
+
+@pytest.mark.parametrize("where", USERS)
+def test_the_users_code_is_seen_wherever_the_library_calls_it(where):
+    """The library's own work is not watched (`unseen`); what it calls back is."""
+    f, kind = USERS[where]
+    w = torch.ones(2, requires_grad=True)
+    optimizer = kind([w], lr=1.0)
+
+    @torch.compile(fullgraph=True)
+    def step():
+        optimizer.zero_grad()
+        loss = f(w).sum()
+        loss.backward()
+        optimizer.step()
+
+    try:
+        step()
+        assert w.tolist() == [0.0, 0.0]
+        FACTOR["of"] = 3.0
+        step()
+        assert w.tolist() == [-3.0, -3.0]
+    finally:
+        FACTOR["of"] = 1.0
