@@ -27,6 +27,7 @@ _LOG = logging.getLogger(__name__)
 _MAGIC = b"functorch_lite executable 1\n"
 _SECONDS = 0.02  # what compiles faster is not worth a file
 _LIMIT = 1 << 30  # bytes that all entries together may take
+_room: dict[Path, int] = {}  # bytes that this process may write before it looks again at what is there
 
 
 @functools.cache
@@ -163,16 +164,20 @@ def _opened(data: bytes, secret: bytes, key: str) -> bytes | None:
 
 
 def _make_room(base: Path, size: int) -> None:
-    """Removes what was not used for longest, until there is room."""
+    """Removes what was not used for longest, until there is room. One look at the folder serves many writes."""
+    _room[base] = _room.get(base, 0) - size
+    if _room[base] >= 0:
+        return
     entries = []
     for path in base.iterdir():
         if path.name != "key":
             with contextlib.suppress(FileNotFoundError):  # another process removed it
                 found = path.stat()
                 entries.append((found.st_mtime, found.st_size, path))
-    total = size + sum(n for _, n, _ in entries)
-    for _, n, path in sorted(entries):
-        if total <= _LIMIT:
-            return
+    total, step = size + sum(n for _, n, _ in entries), _LIMIT // 16
+    for _, n, path in sorted(entries) if total > _LIMIT else ():
+        if total <= _LIMIT - step:
+            break
         path.unlink(missing_ok=True)
         total -= n
+    _room[base] = min(step, _LIMIT - total)
