@@ -80,7 +80,7 @@ class Adam(Optimizer):
         flags = group["amsgrad"], group["maximize"], group["decoupled_weight_decay"]
         weight_decay = self.number_or_none(group, "weight_decay")
         names = (*slots_of(group["amsgrad"]), "step")
-        self.apply(params, lambda tensors: adam_step(*numbers, weight_decay, tensors, *map(bool, flags)), names)
+        self.apply(adam_step, params, (*numbers, weight_decay), tuple(map(bool, flags)), names)
 
     def loaded(self, param: Tensor, name: str, value: Any) -> Any:
         """The number of steps was a Python number in old PyTorch."""
