@@ -38,8 +38,18 @@ class Executable:
         return outs
 
 
-def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] = (), checked: bool = False, quick: bool | None = None):
-    """Compiles f (flat values in and out) for these avals."""
+def compile_flat(
+    f,
+    avals,
+    label: str,
+    *,
+    device=None,
+    donate: tuple[int, ...] = (),
+    checked: bool = False,
+    quick: bool | None = None,
+    repeated: bool = False,
+):
+    """Compiles f (flat values in and out) for these avals. ``quick``: as if it worked on little data, or not; ``repeated``: it will run often."""
     failures: list | None = [] if checked else None
     out_avals: list = []
     target = device if isinstance(device, jax.Device) else jax.config.jax_default_device or jax.local_devices()[0]
@@ -60,7 +70,7 @@ def compile_flat(f, avals, label: str, *, device=None, donate: tuple[int, ...] =
         lowered = jitted.lower(*specs)
         small = quick if quick is not None else sum(a.size for a in [*avals, *out_avals]) <= _SMALL
         if small:
-            compiled = lowered.compile(options.quick(target.platform))
+            compiled = lowered.compile((options.repeated if repeated and not ALWAYS_QUICK else options.quick)(target.platform))
         elif sharding is not None and not isinstance(device, jax.Device):
             compiled = lowered.compile(options.full(target.platform))  # over several devices
         else:
