@@ -32,6 +32,7 @@ class Leaf:
 
     __slots__ = ("number", "tensor", "__weakref__")
     next_functions = ()
+    nothing = (None,)  # a cotangent for each result: none so far
 
     def __init__(self, tensor):
         self.number, self.tensor = next(_NUMBERS), _nobody if tensor is None else weakref.ref(tensor)
@@ -44,6 +45,12 @@ class Leaf:
     def variable(self):
         """The tensor."""
         return self.tensor()
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody is to be told of its gradient on the way."""
+        tensor = self.tensor()
+        return tensor is not None and bool(tensor._hooks)
 
     @property
     def outside(self) -> bool:
@@ -79,6 +86,16 @@ class Node:
         self.found = found  # its pullback as one op, for cotangents of all results and to all edges
         self.hooks = None  # output number -> functions of its gradient
         self.retained = None  # output number -> the tensor that keeps its gradient (weakly)
+
+    @property
+    def nothing(self) -> tuple:
+        """A cotangent for each result: none so far."""
+        return (None,) * len(self.ans)
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody is to be told of the gradient of a result."""
+        return self.hooks is not None or self.retained is not None
 
     def name(self) -> str:
         """PyTorch's way to call it: 'MulBackward0'."""
@@ -246,18 +263,18 @@ class Ambient(Interpreter):
         level = self if graph else at or self.parent
         if needed is None:
             needed = self.reaching(edges, wanted)
-        ct: dict = {}
-        pending: dict = {}
+        waiting: dict = {}  # number of a node -> the cotangents of its results so far, and it
         heap: list = []
 
         def give(edge, cotangent):
-            if cotangent is None or edge is None or edge[0] not in needed:
-                return
-            ct[edge] = algebra.add(ct[edge], cotangent) if edge in ct else cotangent
-            node = edge[0]
-            if node.number not in pending:
-                pending[node.number] = node
+            node, i = edge
+            there = waiting.get(node.number)
+            if there is None:
+                if node not in needed:
+                    return
+                there = waiting[node.number] = [*node.nothing, node]
                 heapq.heappush(heap, -node.number)
+            there[i] = cotangent if there[i] is None else algebra.add(there[i], cotangent)
 
         found: dict = {}
         before, line, stopped, pulling = STATE.current, STATE.line, STATE.stopped, STATE.pulling
@@ -268,24 +285,28 @@ class Ambient(Interpreter):
             STATE.stopped = min(stopped, self.born)
         try:
             for edge, cotangent in zip(edges, cotangents):
-                give(edge, cotangent)
+                if cotangent is not None and edge is not None:
+                    give(edge, cotangent)
             while heap:
-                node = pending.pop(-heapq.heappop(heap))
-                outs = range(len(node.ans)) if node.__class__ is Node and node.op.multi else (0,)
-                cts = [ct.pop((node, i), None) for i in outs]
-                for i, c in zip(outs, cts):
-                    if c is None:
-                        continue
-                    if seen is not None:
-                        c = cts[i] = seen((node, i), c)
-                    if wanted is None and node.__class__ is Leaf or wanted is not None and (node, i) in wanted:
-                        found[node, i] = c
+                cts = waiting.pop(-heapq.heappop(heap))
+                node = cts.pop()
+                if wanted is not None or node.watched:
+                    for i, c in enumerate(cts):
+                        if c is None:
+                            continue
+                        if seen is not None:
+                            c = cts[i] = seen((node, i), c)
+                        if wanted is not None and (node, i) in wanted:
+                            found[node, i] = c
                 if node.__class__ is Leaf:
+                    if wanted is None:
+                        found[node, 0] = cts[0]
                     continue
-                which = [e is not None and e[0] in needed for e in node.edges]
-                if any(which):
+                which = [e is not None and (wanted is None or e[0] in needed) for e in node.edges]
+                if wanted is None or any(which):
                     for edge, c in zip(node.edges, self._transposed(node, cts, which, level, graph)):
-                        give(edge, c)
+                        if c is not None and edge is not None:
+                            give(edge, c)
                 if not (graph or keep or node.light):
                     node.primals = node.apply = None
                     node.ans = (None,) * len(node.ans)
@@ -294,23 +315,20 @@ class Ambient(Interpreter):
         return found
 
     def reaching(self, edges, wanted) -> set:
-        """The nodes through which something wanted is reached."""
-        ends = None if wanted is None else {e[0] for e in wanted}
-        seen, order, stack = set(), [], [e[0] for e in edges if e is not None]
+        """The nodes through which something wanted is reached: without `wanted` all, since history begins with leaves only."""
+        seen, stack = set(), [e[0] for e in edges if e is not None]
         while stack:
             node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            order.append(node)
-            if node.__class__ is Node:
-                stack.extend([e[0] for e in node.edges if e is not None])
-        order.sort(key=lambda n: n.number)
+            if node not in seen:
+                seen.add(node)
+                if node.__class__ is Node:
+                    stack.extend([e[0] for e in node.edges if e is not None])
+        if wanted is None:
+            return seen
+        ends = {e[0] for e in wanted}
         reaching: set = set()
-        for node in order:
-            if node.__class__ is Leaf if ends is None else node in ends:
-                reaching.add(node)
-            elif node.__class__ is Node and any(e is not None and e[0] in reaching for e in node.edges):
+        for node in sorted(seen, key=lambda n: n.number):
+            if node in ends or node.__class__ is Node and any(e is not None and e[0] in reaching for e in node.edges):
                 reaching.add(node)
         return reaching
 
@@ -330,8 +348,10 @@ class Ambient(Interpreter):
             apply = None
         STATE.current = level
         if self._as_one(op):
-            whole = all(c is not None for c in cts) and all(w or e is None for w, e in zip(which, node.edges))
-            return as_one(op, params, primals, ans, cts, tuple(which), node.found if whole else None)
+            found = node.found
+            if found is not None and (found.which != tuple(which) or len(cts) > 1 and any(c is None for c in cts)):
+                found = None
+            return as_one(op, params, primals, ans, cts, tuple(which), found)
         return by_rules(op, params, primals, ans, cts, which, apply, [e is not None for e in node.edges])
 
 

@@ -67,14 +67,15 @@ def by_rules(op, params, primals, ans, cts, which, apply=None, nonzero=None) -> 
 class Pullback:
     """What the pullback of one kind of call is: a program, and what it takes and gives.
 
-    ``keeps`` says of each argument and each result whether the program looks at it; ``results`` which of the program's results is the
-    cotangent of each argument.
+    ``which`` says of each argument whether its cotangent is wanted, ``reads`` which of the arguments and then the results the program
+    looks at, and ``results`` which of the program's results is the cotangent of each argument.
     """
 
-    __slots__ = ("program", "keeps", "holds", "results", "light")
+    __slots__ = ("program", "which", "reads", "holds", "results", "light")
 
-    def __init__(self, program, keeps: tuple[bool, ...], results: tuple, numbers: list[bool]):
-        self.program, self.keeps, self.results = program, keeps, results
+    def __init__(self, program, which: tuple[bool, ...], keeps: tuple[bool, ...], results: tuple, numbers: list[bool]):
+        self.program, self.which, self.results = program, which, results
+        self.reads = [i for i, k in enumerate(keeps) if k]
         self.holds = tuple([k or n for k, n in zip(keeps, numbers)])  # what a node holds on to: that, and what is no array
         self.light = not any(keeps)
 
@@ -85,7 +86,8 @@ def as_one(op, params, primals, ans, cts, which, found: Pullback | None = None) 
         found = find(op, params, primals, ans, tuple([c is not None for c in cts]), which)
     if found.program is None:
         return [None] * len(found.results)
-    operands = [x for x, k in zip((*primals, *ans), found.keeps) if k]
+    values = (*primals, *ans)
+    operands = [values[i] for i in found.reads]
     operands.extend([c for c in cts if c is not None])
     values = STATE.current.bind(call.op, tuple(operands), (found.program, op.name, (), False))
     return [None if i is None else values[i] for i in found.results]
@@ -145,7 +147,7 @@ def _remember(key, params):
     with _LOCK:
         if len(_PROGRAMS) >= _LIMIT:
             _PROGRAMS.popitem(last=False)
-        return _PROGRAMS.setdefault(key, Pullback(program, tuple(keeps), tuple(results), numbers))
+        return _PROGRAMS.setdefault(key, Pullback(program, which, tuple(keeps), tuple(results), numbers))
 
 
 class _Rules(Linearize):
