@@ -66,9 +66,10 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     def init_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        names = "step", *slots_of(group["amsgrad"])
         for p in params:
             state = self.state[p]
-            if any(name not in state for name in ("step", *slots_of(group["amsgrad"]))):
+            if not all(map(state.__contains__, names)):
                 with self.outside():
                     fresh = {name: self.fresh(name, value) for name, value in init(p.array, group["amsgrad"]).items()}
                 self.state[p] = {**fresh, **state}
