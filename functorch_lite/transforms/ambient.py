@@ -71,26 +71,35 @@ SAME = object()  # the `apply` of a node whose op had nothing to do: its result 
 class Node:
     """An op that made values with history: PyTorch's `grad_fn`."""
 
-    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "retained", "line", "light", "found", "__weakref__")
+    __slots__ = (
+        "number",
+        "op",
+        "edges",
+        "params",
+        "saved",
+        "nothing",
+        "line",
+        "found",
+        "apply",
+        "light",
+        "hooks",
+        "retained",
+        "__weakref__",
+    )
 
-    def __init__(self, op, edges, primals, params, ans, apply, light, line, found=None):
+    def __init__(self, op, edges, params, saved, nothing, line, found=None, apply=None, light=False):
         self.number = next(_NUMBERS)
         self.op = op
-        self.edges = edges
-        self.primals = primals  # its arguments, and
+        self.edges = edges  # one an argument
         self.params = params
-        self.ans = ans  # its results: of what is not needed, something that tells shape and dtype only
-        self.apply = apply
-        self.light = light  # its derivative depends on shapes only: nothing is kept alive for it
+        self.saved = saved  # its arguments, then its results: of what is not needed, something that tells shape and dtype only
+        self.nothing = nothing  # a cotangent for each result: none so far
         self.line = line
         self.found = found  # its pullback as one op, for cotangents of all results and to all edges
+        self.apply = apply
+        self.light = light  # its derivative depends on shapes only: nothing is kept alive for it
         self.hooks = None  # output number -> functions of its gradient
         self.retained = None  # output number -> the tensor that keeps its gradient (weakly)
-
-    @property
-    def nothing(self) -> tuple:
-        """A cotangent for each result: none so far."""
-        return (None,) * len(self.ans)
 
     @property
     def watched(self) -> bool:
@@ -205,14 +214,15 @@ class Ambient(Interpreter):
     def _record_as_one(self, op, edges, primals, params):
         ans = self.parent.bind(op, tuple(primals), params)
         outs = ans if op.multi else (ans,)
+        saved = [*primals, *outs]
         try:
             found = full(op, params, primals, outs, tuple([e is not None for e in edges]))
         except NonDifferentiableError:  # it concerns whoever asks for the gradient
-            node = Node(op, edges, primals, params, outs, None, False, STATE.line)
+            node = Node(op, edges, params, saved, (None,) * len(outs), STATE.line)
         else:
-            values = [x if h else x.aval for x, h in zip((*primals, *outs), found.holds)]
-            n = len(primals)
-            node = Node(op, edges, values[:n], params, values[n:], None, found.light, STATE.line, found)
+            for i in found.drops:
+                saved[i] = saved[i].aval
+            node = Node(op, edges, params, saved, found.nothing, STATE.line, found, None, found.light)
         if not op.multi and ans.aval.dtype.is_inexact:
             return Traced(self, ans.aval, ans, (node, 0), STATE.line)
         return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else ans
@@ -234,14 +244,14 @@ class Ambient(Interpreter):
         if light:
             primals = [x if e is None else Linear(x.aval) for x, e in zip(primals, edges)]
             kept = [Linear(x.aval) for x in outs]
-        node = Node(op, edges, primals, params, kept, apply, light, STATE.line)
+        node = Node(op, edges, params, [*primals, *kept], (None,) * len(kept), STATE.line, None, apply, light)
         return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else self.made_by(node, 0, ans)
 
     def _passed(self, op, args, out):
         """A result that is an argument, as a value of its own: gradients and hooks of the one are not the other's."""
         for x in args:
             if out is x and out.__class__ is Traced and out.owner is self and out.extra is not None:
-                node = Node(op, (x.extra,), (), (), (x.aval,), SAME, True, STATE.line)
+                node = Node(op, (x.extra,), (), (x.aval, x.aval), (None,), STATE.line, None, SAME, True)
                 return Traced(self, x.aval, x.value, (node, 0), STATE.line)
         return out
 
@@ -308,8 +318,7 @@ class Ambient(Interpreter):
                         if c is not None and edge is not None:
                             give(edge, c)
                 if not (graph or keep or node.light):
-                    node.primals = node.apply = None
-                    node.ans = (None,) * len(node.ans)
+                    node.saved = node.apply = None
         finally:
             STATE.current, STATE.line, STATE.stopped, STATE.pulling = before, line, stopped, pulling
         return found
@@ -336,23 +345,24 @@ class Ambient(Interpreter):
         """The cotangents of a node's arguments, where wanted: its linearization, transposed at `level`."""
         if node.apply is SAME:
             return cts
-        if node.primals is None:
+        if node.saved is None:
             raise RuntimeError(
                 f"Trying to backward through the graph a second time: {node.name()} (made at {show_line(node.line)}) has given its saved values "
                 "away. Pass retain_graph=True to the first backward or autograd.grad call"
             )
-        op, params, primals, ans, apply = node.op, node.params, node.primals, node.ans, node.apply
+        op, params, saved, apply = node.op, node.params, node.saved, node.apply
+        n = len(node.edges)
         if graph:  # with the history of the values, so that the gradient has it too
-            primals = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(primals, node.edges)]
-            ans = tuple([self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(ans)])
+            saved = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(saved, node.edges)]
+            saved += [self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(node.saved[n:])]
             apply = None
         STATE.current = level
         if self._as_one(op):
-            found = node.found
-            if found is not None and (found.which != tuple(which) or len(cts) > 1 and any(c is None for c in cts)):
+            found, which = node.found, tuple(which)
+            if found is not None and (found.which != which or len(cts) > 1 and any(c is None for c in cts)):
                 found = None
-            return as_one(op, params, primals, ans, cts, tuple(which), found)
-        return by_rules(op, params, primals, ans, cts, which, apply, [e is not None for e in node.edges])
+            return as_one(op, params, saved, cts, which, found)
+        return by_rules(op, params, saved[:n], tuple(saved[n:]), cts, which, apply, [e is not None for e in node.edges])
 
 
 def history(x) -> tuple | None:
