@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import FunctionType
 
-from .array import Array, asarray
+from .array import ARRAYS, Array, asarray
 from .dtype import NUMBERS, DType, as_dtype
 from .face import Face
 from .interpreter import STATE, VALUES
@@ -73,9 +73,23 @@ def make_binder(op, like: Callable, doc: str | None) -> FunctionType:
     Given any Face it reads them, and gives Faces. It is one object all along, whose code is made when it is first called;
     `like` is what says to Python which arguments it takes.
     """
-    function = FunctionType(_FIRST, {"_made": _made, "_op": op}, op.name)
+    function = _unmade(op, op.name)
     function.__qualname__, function.__module__, function.__doc__ = op.name, "functorch_lite", doc
     function.__wrapped__, function.op = like, op
+    return function
+
+
+def make_operator(op, name: str, reflected: bool = False) -> FunctionType:
+    """The method by which Python calls an op of two arguments, or, reflected, calls it with the two exchanged. Numbers and the arrays of
+    NumPy and jax take part; what is no data is left to the other operand (NotImplemented), which knows better."""
+    function = _unmade(op, name, True, reflected)
+    function.__qualname__, function.__doc__ = f"Array.{name}", f"See `{op.name}`."
+    return function
+
+
+def _unmade(op, name: str, *how: bool) -> FunctionType:
+    function = FunctionType(_FIRST, {"_op": op}, name)
+    function.__globals__["_made"] = lambda: _made(function, op, *how)
     return function
 
 
@@ -84,13 +98,12 @@ def make_speller(op) -> FunctionType:
     return _compiled(_speller(op), f"<functorch_lite speller {op.qualname}>", "spell", {})
 
 
-_FIRST = eval(compile("lambda *args, **kwargs: _made(_op)(*args, **kwargs)", "<functorch_lite first call>", "eval")).__code__
+_FIRST = eval(compile("lambda *args, **kwargs: _made()(*args, **kwargs)", "<functorch_lite first call>", "eval")).__code__
 
 
-def _made(op) -> FunctionType:
-    """The op's function, with its own code in place of the first call's."""
-    function = op.function
-    like = _compiled(_binder(op, function.__globals__), f"<functorch_lite binder {op.qualname}>", op.name, function.__globals__)
+def _made(function: FunctionType, op, *how: bool) -> FunctionType:
+    """A function that calls an op, with its own code in place of the first call's."""
+    like = _compiled(_binder(op, function.__globals__, *how), f"<functorch_lite binder {op.qualname}>", op.name, function.__globals__)
     function.__defaults__, function.__kwdefaults__ = like.__defaults__, like.__kwdefaults__
     function.__code__ = like.__code__  # last: another thread may be calling it
     return function
@@ -102,9 +115,10 @@ def _compiled(source: str, file: str, name: str, space: dict) -> FunctionType:
     return found[name]
 
 
-def _binder(op, space: dict) -> str:
+def _binder(op, space: dict, operator: bool = False, reflected: bool = False) -> str:
     space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
     space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
+    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
     head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -125,6 +139,8 @@ def _binder(op, space: dict) -> str:
             absent = f"{n} is not None and " if "None" in kind else ""
             body.append(f"if {absent}{n}.__class__ not in _VALUES:")
             body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
+            if operator:
+                body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
             body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
             if op.view is not None and n == op.tensors[0]:
                 body.append("_viewed = _face")
@@ -134,6 +150,8 @@ def _binder(op, space: dict) -> str:
             body.append(f"if {n}.__class__ is not _DType and {n} is not None: {n} = _as_dtype({n})")
         elif not kind.startswith(PLAIN):
             body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
+    if reflected:
+        head[:2] = head[1::-1]
     args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
     statics = "".join(f"{n}, " for n in op.statics)
     if op.view is not None:

@@ -126,7 +126,7 @@ class Slot(Cell):
 
     def read(self, leaf=None):
         here = STATE.current
-        return self.held if here is self.home else here.fetch(self)
+        return self.held if here is self.home or here.base is self.home else here.fetch(self)
 
 
 _held, _version = Cell.held, Cell.version

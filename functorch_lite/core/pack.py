@@ -87,6 +87,25 @@ class Pack:
         return wrap_as(known, put(data, buffer.device) if buffer.committed else constant(data))
 
 
+class RecordedPack(Pack):
+    """A pack whose buffers are those of `arrays`, which may be recorded and not computed yet: that of a step that runs eagerly."""
+
+    __slots__ = ("arrays",)
+
+    @property
+    def buffers(self) -> list:
+        return [x.buffer for x in self.arrays]
+
+    @buffers.setter
+    def buffers(self, buffers: list) -> None:
+        self.arrays = list(map(wrap_as, self.layout.buffers, buffers))
+
+    def record(self, arrays: Sequence[Array]) -> None:
+        """New values for all, in these arrays."""
+        self.arrays = list(arrays)
+        self.stamp += 1
+
+
 class Part:
     """What a cell holds while its value lies in a pack. ``face`` is the class of what a slot holds: a tensor over the value."""
 

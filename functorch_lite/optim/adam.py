@@ -66,9 +66,10 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     def init_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        names = "step", *slots_of(group["amsgrad"])
         for p in params:
             state = self.state[p]
-            if any(name not in state for name in ("step", *slots_of(group["amsgrad"]))):
+            if not all(map(state.__contains__, names)):
                 with self.outside():
                     fresh = {name: self.fresh(name, value) for name, value in init(p.array, group["amsgrad"]).items()}
                 self.state[p] = {**fresh, **state}
@@ -80,7 +81,7 @@ class Adam(Optimizer):
         flags = group["amsgrad"], group["maximize"], group["decoupled_weight_decay"]
         weight_decay = self.number_or_none(group, "weight_decay")
         names = (*slots_of(group["amsgrad"]), "step")
-        self.apply(params, lambda tensors: adam_step(*numbers, weight_decay, tensors, *map(bool, flags)), names)
+        self.apply(adam_step, params, (*numbers, weight_decay), tuple(map(bool, flags)), names)
 
     def loaded(self, param: Tensor, name: str, value: Any) -> Any:
         """The number of steps was a Python number in old PyTorch."""

@@ -23,6 +23,7 @@ from ..nn.guards import Same
 from ..nn.hooks import HookDict, RemovableHandle
 from ..nn.tensor import Tensor
 from ..transforms.arguments import is_array
+from .packed import PackedStep
 
 
 class _Required:
@@ -30,6 +31,7 @@ class _Required:
         return "<required parameter>"
 
 
+_STEPS = 64  # packed steps that are remembered: one for each set of parameters that had gradients at once
 required = _Required()  # the default of a hyperparameter that each group must give
 
 
@@ -78,6 +80,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self.stepped = False  # for learning rate schedulers: has step() run?
         self._numbers: dict = {}  # hyperparameters as inputs of compiled steps
+        self._packed: dict = {}  # of eager steps, by what they update
         self._pre_hooks = HookDict()
         self._post_hooks = HookDict()
         if isinstance(params, Tensor):
@@ -95,7 +98,7 @@ class Optimizer:
         return type(self).__name__
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_numbers": {}}  # they read the groups of this one
+        return {**self.__dict__, "_numbers": {}, "_packed": {}}  # they are about the Tensors of this one
 
     def __repr__(self) -> str:
         parts = []
@@ -191,14 +194,23 @@ class Optimizer:
         out.cell.name = name
         return out
 
-    def apply(self, params: list[Tensor], step: Callable[[list], tuple], names: tuple[str, ...] = ()) -> None:
-        """Writes step([parameters..., gradients..., state by name...]) -> (parameters..., state by name...) into the Tensors."""
+    def apply(self, rule: Callable, params: list[Tensor], numbers: tuple, flags: tuple[bool, ...], names: tuple[str, ...] = ()) -> None:
+        """Writes ``rule(*numbers, [parameters..., gradients..., state by name...], *flags)``, which is the new parameters and state by name,
+        into the Tensors."""
         if not params:
             return
-        states = [self.state[p][name] for name in names for p in params]
-        outs = step([t.array for t in (*params, *(p.grad for p in params), *states)])
-        for t, value in zip((*params, *states), outs, strict=True):
-            t.assign_(value)
+        state = self.state
+        states = [state[p][name] for name in names for p in params]
+        known = names, flags, *map(id, params)
+        packed = self._packed.get(known)
+        if packed is None:
+            if len(self._packed) >= _STEPS:
+                self._packed.clear()
+            packed = self._packed[known] = PackedStep(rule, params, flags)
+        if not packed(numbers, states):
+            outs = rule(*numbers, [t.array for t in (*params, *(p.grad for p in params), *states)], *flags)
+            for t, value in zip((*params, *states), outs, strict=True):
+                t.assign_(value)
 
     def number(self, group: dict[str, Any], key: str, index: int | None = None) -> Any:
         """A hyperparameter of a group (or an element of a tuple of them) as an op takes it: a float, or a 0-dim Array.

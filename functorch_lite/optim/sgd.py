@@ -73,7 +73,7 @@ class SGD(Optimizer):
         flags = bool(group["nesterov"]) and momentum is not None, bool(group["maximize"])
 
         def step(params, dampening=None, names=()):
-            self.apply(params, lambda tensors: sgd_step(lr, momentum, dampening, weight_decay, tensors, *flags), names)
+            self.apply(sgd_step, params, (lr, momentum, dampening, weight_decay), flags, names)
 
         if momentum is None:
             step(params)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from ..core.array import ARRAYS, Operable
+from ..core.binder import make_operator
 from ..core.dtype import NUMBERS
-from ..core.interpreter import VALUES
 from . import compare, contract, elementwise
 
 
-def _is_operand(x) -> bool:
-    """Numbers and the arrays of NumPy and jax take part; other libraries' arrays and lists know better."""
-    return isinstance(x, ARRAYS)
-
-
 def _operator(name: str, f, reflected: bool = False):
-    if reflected:
-
-        def method(self, other):
-            return f(other, self) if other.__class__ in VALUES or other.__class__ in NUMBERS or _is_operand(other) else NotImplemented
+    op = getattr(f, "op", None)
+    if op is not None and op.function is f:
+        method = make_operator(op, name, reflected)
     else:
 
         def method(self, other):
-            return f(self, other) if other.__class__ in VALUES or other.__class__ in NUMBERS or _is_operand(other) else NotImplemented
+            if not (other.__class__ in NUMBERS or isinstance(other, ARRAYS)):
+                return NotImplemented
+            return f(other, self) if reflected else f(self, other)
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"See `{f.__name__}`."
+        method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"See `{f.__name__}`."
     setattr(Operable, name, method)
 
 
@@ -69,7 +65,7 @@ def _invert(self):
 
 def _contains(self, element) -> bool:
     """Whether some element equals this number or Array, as a Python bool."""
-    if not (element.__class__ in NUMBERS or _is_operand(element)):
+    if not (element.__class__ in NUMBERS or isinstance(element, ARRAYS)):
         raise RuntimeError(f"`in`: an Array contains numbers and Arrays only, got {type(element).__name__}")
     return bool(compare.eq(self, element).any())
 

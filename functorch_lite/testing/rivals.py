@@ -41,9 +41,9 @@ def ours(face: str) -> Rival:
 
     if face == "array":
         return Rival("functorch_lite", [fl], fl.asarray, np.asarray, F=fl.nn.functional)
-    import functorch_lite.torch as torch
+    from ..nn import create
 
-    return Rival("functorch_lite.torch", [torch.func, torch, fl], torch.tensor, lambda x: np.asarray(x.detach()), F=torch.nn.functional)
+    return Rival("functorch_lite on Tensors", [create, fl], create.tensor, lambda x: np.asarray(x.detach()), F=fl.nn.functional)
 
 
 def rivals(name: str | None = None) -> Rival:

@@ -32,6 +32,7 @@ class Leaf:
 
     __slots__ = ("number", "tensor", "__weakref__")
     next_functions = ()
+    nothing = (None,)  # a cotangent for each result: none so far
 
     def __init__(self, tensor):
         self.number, self.tensor = next(_NUMBERS), _nobody if tensor is None else weakref.ref(tensor)
@@ -44,6 +45,12 @@ class Leaf:
     def variable(self):
         """The tensor."""
         return self.tensor()
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody is to be told of its gradient on the way."""
+        tensor = self.tensor()
+        return tensor is not None and bool(tensor._hooks)
 
     @property
     def outside(self) -> bool:
@@ -64,21 +71,40 @@ SAME = object()  # the `apply` of a node whose op had nothing to do: its result 
 class Node:
     """An op that made values with history: PyTorch's `grad_fn`."""
 
-    __slots__ = ("number", "op", "edges", "primals", "params", "ans", "apply", "hooks", "retained", "line", "light", "found", "__weakref__")
+    __slots__ = (
+        "number",
+        "op",
+        "edges",
+        "params",
+        "saved",
+        "nothing",
+        "line",
+        "found",
+        "apply",
+        "light",
+        "hooks",
+        "retained",
+        "__weakref__",
+    )
 
-    def __init__(self, op, edges, primals, params, ans, apply, light, line, found=None):
+    def __init__(self, op, edges, params, saved, nothing, line, found=None, apply=None, light=False):
         self.number = next(_NUMBERS)
         self.op = op
-        self.edges = edges
-        self.primals = primals  # its arguments, and
+        self.edges = edges  # one an argument
         self.params = params
-        self.ans = ans  # its results: of what is not needed, something that tells shape and dtype only
-        self.apply = apply
-        self.light = light  # its derivative depends on shapes only: nothing is kept alive for it
+        self.saved = saved  # its arguments, then its results: of what is not needed, something that tells shape and dtype only
+        self.nothing = nothing  # a cotangent for each result: none so far
         self.line = line
         self.found = found  # its pullback as one op, for cotangents of all results and to all edges
+        self.apply = apply
+        self.light = light  # its derivative depends on shapes only: nothing is kept alive for it
         self.hooks = None  # output number -> functions of its gradient
         self.retained = None  # output number -> the tensor that keeps its gradient (weakly)
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody is to be told of the gradient of a result."""
+        return self.hooks is not None or self.retained is not None
 
     def name(self) -> str:
         """PyTorch's way to call it: 'MulBackward0'."""
@@ -191,14 +217,15 @@ class Ambient(Interpreter):
     def _record_as_one(self, op, edges, primals, params):
         ans = self.parent.bind(op, tuple(primals), params)
         outs = ans if op.multi else (ans,)
+        saved = [*primals, *outs]
         try:
             found = full(op, params, primals, outs, tuple([e is not None for e in edges]))
         except NonDifferentiableError:  # it concerns whoever asks for the gradient
-            node = Node(op, edges, primals, params, outs, None, False, STATE.line)
+            node = Node(op, edges, params, saved, (None,) * len(outs), STATE.line)
         else:
-            values = [x if h else x.aval for x, h in zip((*primals, *outs), found.holds)]
-            n = len(primals)
-            node = Node(op, edges, values[:n], params, values[n:], None, found.light, STATE.line, found)
+            for i in found.drops:
+                saved[i] = saved[i].aval
+            node = Node(op, edges, params, saved, found.nothing, STATE.line, found, None, found.light)
         if not op.multi and ans.aval.dtype.is_inexact:
             return Traced(self, ans.aval, ans, (node, 0), STATE.line)
         return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else ans
@@ -220,14 +247,14 @@ class Ambient(Interpreter):
         if light:
             primals = [x if e is None else Linear(x.aval) for x, e in zip(primals, edges)]
             kept = [Linear(x.aval) for x in outs]
-        node = Node(op, edges, primals, params, kept, apply, light, STATE.line)
+        node = Node(op, edges, params, [*primals, *kept], (None,) * len(kept), STATE.line, None, apply, light)
         return tuple([self.made_by(node, i, x) for i, x in enumerate(outs)]) if op.multi else self.made_by(node, 0, ans)
 
     def _passed(self, op, args, out):
         """A result that is an argument, as a value of its own: gradients and hooks of the one are not the other's."""
         for x in args:
             if out is x and out.__class__ is Traced and out.owner is self and out.extra is not None:
-                node = Node(op, (x.extra,), (), (), (x.aval,), SAME, True, STATE.line)
+                node = Node(op, (x.extra,), (), (x.aval, x.aval), (None,), STATE.line, None, SAME, True)
                 return Traced(self, x.aval, x.value, (node, 0), STATE.line)
         return out
 
@@ -249,18 +276,18 @@ class Ambient(Interpreter):
         level = self if graph else at or self.parent
         if needed is None:
             needed = self.reaching(edges, wanted)
-        ct: dict = {}
-        pending: dict = {}
+        waiting: dict = {}  # number of a node -> the cotangents of its results so far, and it
         heap: list = []
 
         def give(edge, cotangent):
-            if cotangent is None or edge is None or edge[0] not in needed:
-                return
-            ct[edge] = algebra.add(ct[edge], cotangent) if edge in ct else cotangent
-            node = edge[0]
-            if node.number not in pending:
-                pending[node.number] = node
+            node, i = edge
+            there = waiting.get(node.number)
+            if there is None:
+                if node not in needed:
+                    return
+                there = waiting[node.number] = [*node.nothing, node]
                 heapq.heappush(heap, -node.number)
+            there[i] = cotangent if there[i] is None else algebra.add(there[i], cotangent)
 
         found: dict = {}
         before, line, stopped, pulling = STATE.current, STATE.line, STATE.stopped, STATE.pulling
@@ -271,49 +298,49 @@ class Ambient(Interpreter):
             STATE.stopped = min(stopped, self.born)
         try:
             for edge, cotangent in zip(edges, cotangents):
-                give(edge, cotangent)
+                if cotangent is not None and edge is not None:
+                    give(edge, cotangent)
             while heap:
-                node = pending.pop(-heapq.heappop(heap))
-                outs = range(len(node.ans)) if node.__class__ is Node and node.op.multi else (0,)
-                cts = [ct.pop((node, i), None) for i in outs]
-                for i, c in zip(outs, cts):
-                    if c is None:
-                        continue
-                    if seen is not None:
-                        c = cts[i] = seen((node, i), c)
-                    if wanted is None and node.__class__ is Leaf or wanted is not None and (node, i) in wanted:
-                        found[node, i] = c
+                cts = waiting.pop(-heapq.heappop(heap))
+                node = cts.pop()
+                if wanted is not None or node.watched:
+                    for i, c in enumerate(cts):
+                        if c is None:
+                            continue
+                        if seen is not None:
+                            c = cts[i] = seen((node, i), c)
+                        if wanted is not None and (node, i) in wanted:
+                            found[node, i] = c
                 if node.__class__ is Leaf:
+                    if wanted is None:
+                        found[node, 0] = cts[0]
                     continue
-                which = [e is not None and e[0] in needed for e in node.edges]
-                if any(which):
+                which = [e is not None and (wanted is None or e[0] in needed) for e in node.edges]
+                if wanted is None or any(which):
                     for edge, c in zip(node.edges, self._transposed(node, cts, which, level, graph)):
-                        give(edge, c)
+                        if c is not None and edge is not None:
+                            give(edge, c)
                 if not (graph or keep or node.light):
-                    node.primals = node.apply = None
-                    node.ans = (None,) * len(node.ans)
+                    node.saved = node.apply = None
         finally:
             STATE.current, STATE.line, STATE.stopped, STATE.pulling = before, line, stopped, pulling
         return found
 
     def reaching(self, edges, wanted) -> set:
-        """The nodes through which something wanted is reached."""
-        ends = None if wanted is None else {e[0] for e in wanted}
-        seen, order, stack = set(), [], [e[0] for e in edges if e is not None]
+        """The nodes through which something wanted is reached: without `wanted` all, since history begins with leaves only."""
+        seen, stack = set(), [e[0] for e in edges if e is not None]
         while stack:
             node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            order.append(node)
-            if node.__class__ is Node:
-                stack.extend([e[0] for e in node.edges if e is not None])
-        order.sort(key=lambda n: n.number)
+            if node not in seen:
+                seen.add(node)
+                if node.__class__ is Node:
+                    stack.extend([e[0] for e in node.edges if e is not None])
+        if wanted is None:
+            return seen
+        ends = {e[0] for e in wanted}
         reaching: set = set()
-        for node in order:
-            if node.__class__ is Leaf if ends is None else node in ends:
-                reaching.add(node)
-            elif node.__class__ is Node and any(e is not None and e[0] in reaching for e in node.edges):
+        for node in sorted(seen, key=lambda n: n.number):
+            if node in ends or node.__class__ is Node and any(e is not None and e[0] in reaching for e in node.edges):
                 reaching.add(node)
         return reaching
 
@@ -321,28 +348,30 @@ class Ambient(Interpreter):
         """The cotangents of a node's arguments, where wanted: its linearization, transposed at `level`."""
         if node.apply is SAME:
             return cts
-        if node.primals is None:
+        if node.saved is None:
             raise RuntimeError(
                 f"Trying to backward through the graph a second time: {node.name()} (made at {show_line(node.line)}) has given its saved values "
                 "away. Pass retain_graph=True to the first backward or autograd.grad call"
             )
-        op, primals, ans, apply = node.op, node.primals, node.ans, node.apply
+        op, saved, apply, n = node.op, node.saved, node.apply, len(node.edges)
         if graph:  # with the history of the values, so that the gradient has it too
-            primals = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(primals, node.edges)]
-            ans = tuple([self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(ans)])
+            saved = [Traced(self, x.aval, x, e) if e is not None and _is_data(x) else x for x, e in zip(saved, node.edges)]
+            saved += [self.made_by(node, i, x) if _is_data(x) else x for i, x in enumerate(node.saved[n:])]
             apply = None
         STATE.current = level
         if op.closed and STATE.watch is not None:
             with unseen():
-                return self._by_its_rules(node, cts, which, primals, ans, apply)
-        return self._by_its_rules(node, cts, which, primals, ans, apply)
+                return self._by_its_rules(node, cts, which, saved, apply)
+        return self._by_its_rules(node, cts, which, saved, apply)
 
-    def _by_its_rules(self, node, cts, which, primals, ans, apply):
-        op, params = node.op, node.params
+    def _by_its_rules(self, node, cts, which, saved, apply):
+        op, params, n = node.op, node.params, len(node.edges)
         if self._as_one(op):
-            whole = all(c is not None for c in cts) and all(w or e is None for w, e in zip(which, node.edges))
-            return as_one(op, params, primals, ans, cts, tuple(which), node.found if whole else None)
-        return by_rules(op, params, primals, ans, cts, which, apply, [e is not None for e in node.edges])
+            found, which = node.found, tuple(which)
+            if found is not None and (found.which != which or len(cts) > 1 and any(c is None for c in cts)):
+                found = None
+            return as_one(op, params, saved, cts, which, found)
+        return by_rules(op, params, saved[:n], tuple(saved[n:]), cts, which, apply, [e is not None for e in node.edges])
 
 
 def history(x) -> tuple | None:

@@ -381,7 +381,7 @@ def _flows(value) -> bool:
         if node in seen or node.__class__ is not Node:
             continue
         seen.add(node)
-        if node.primals is None:
+        if node.saved is None:
             return False
         stack.extend([e[0] for e in node.edges if e is not None])
     return True

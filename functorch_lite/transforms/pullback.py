@@ -28,10 +28,10 @@ _LOCK = threading.Lock()
 def pull(op, params, primals, ans, cts, which) -> list:
     """The cotangents of the arguments that `which` marks (else, and where zero, None).
 
-    primals: the arguments, ans: the tuple of results; an aval stands for what was not kept (see `Pullback.holds`).
+    primals: the arguments, ans: the tuple of results; an aval stands for what was not kept (see `Pullback.drops`).
     """
     if body(STATE.current).parent is None and op.linearize is None and not op.inline:
-        return as_one(op, params, primals, ans, cts, tuple(which))
+        return as_one(op, params, (*primals, *ans), cts, tuple(which))
     return by_rules(op, params, primals, ans, cts, which)
 
 
@@ -67,28 +67,32 @@ def by_rules(op, params, primals, ans, cts, which, apply=None, nonzero=None) -> 
 class Pullback:
     """What the pullback of one kind of call is: a program, and what it takes and gives.
 
-    ``keeps`` says of each argument and each result whether the program looks at it; ``results`` which of the program's results is the
-    cotangent of each argument.
+    ``which`` says of each argument whether its cotangent is wanted, ``reads`` which of the arguments and then the results the program
+    looks at, and ``results`` which of the program's results is the cotangent of each argument. Of `drops` a node keeps the aval only.
     """
 
-    __slots__ = ("program", "keeps", "holds", "results", "light")
+    __slots__ = ("program", "which", "reads", "drops", "results", "nothing", "light")
 
-    def __init__(self, program, keeps: tuple[bool, ...], results: tuple, numbers: list[bool]):
-        self.program, self.keeps, self.results = program, keeps, results
-        self.holds = tuple([k or n for k, n in zip(keeps, numbers)])  # what a node holds on to: that, and what is no array
+    def __init__(self, program, which: tuple[bool, ...], keeps: tuple[bool, ...], results: tuple, numbers: list[bool]):
+        self.program, self.which, self.results = program, which, results
+        self.reads = [i for i, k in enumerate(keeps) if k]
+        self.drops = [i for i, (k, n) in enumerate(zip(keeps, numbers)) if not (k or n)]  # what is no array is held as it is
+        self.nothing = (None,) * (len(keeps) - len(which))  # a cotangent for each result: none so far
         self.light = not any(keeps)
 
 
-def as_one(op, params, primals, ans, cts, which, found: Pullback | None = None) -> list:
-    """The same as one call of a program; ``found`` is what `full` gave, if this is that case."""
+def as_one(op, params, values, cts, which, found: Pullback | None = None) -> list:
+    """The same as one call of a program; `values` are the arguments and then the results, ``found`` is what `full` gave, if this is that
+    case."""
     if found is None:
-        found = find(op, params, primals, ans, tuple([c is not None for c in cts]), which)
+        n = len(which)
+        found = find(op, params, values[:n], values[n:], tuple([c is not None for c in cts]), which)
     if found.program is None:
         return [None] * len(found.results)
-    operands = [x for x, k in zip((*primals, *ans), found.keeps) if k]
+    operands = [values[i] for i in found.reads]
     operands.extend([c for c in cts if c is not None])
-    values = STATE.current.bind(call.op, tuple(operands), (found.program, op.name, (), False))
-    return [None if i is None else values[i] for i in found.results]
+    outs = STATE.current.bind(call.op, tuple(operands), (found.program, op.name, (), False))
+    return [None if i is None else outs[i] for i in found.results]
 
 
 def full(op, params, primals, ans, which) -> Pullback:
@@ -145,7 +149,7 @@ def _remember(key, params):
     with _LOCK:
         if len(_PROGRAMS) >= _LIMIT:
             _PROGRAMS.popitem(last=False)
-        return _PROGRAMS.setdefault(key, Pullback(program, tuple(keeps), tuple(results), numbers))
+        return _PROGRAMS.setdefault(key, Pullback(program, which, tuple(keeps), tuple(results), numbers))
 
 
 class _Rules(Linearize):

@@ -49,10 +49,12 @@ def compile_flat(
     donate: tuple[int, ...] = (),
     checked: bool = False,
     quick: bool | None = None,
+    repeated: bool = False,
     exact: tuple[tuple, tuple] | None = None,
 ):
     """Compiles f (flat values in and out) for these avals: (what it was lowered to, the executable).
 
+    ``quick``: as if it worked on little data, or not; ``repeated``: it will run often, however little data it works on.
     ``exact`` is (values that say all of f, as `fingerprint` takes them; the avals of its results): then the executable may be found on
     disk without lowering, and the first result is None.
     """
@@ -65,7 +67,7 @@ def compile_flat(
         parts, outs = exact
         found = fingerprint(label, device is None, checked, tuple(avals), parts)
         if found is not None:
-            chosen = options.wanted(target.platform, _is_small(quick, avals, outs))
+            chosen = options.wanted(target.platform, _tier(quick, repeated, avals, outs))
             name = disk.key_of(f"fingerprint {found}", target, chosen, donate)
             compiled = disk.load(disk.linked(name), len(avals), len(outs), target)
             if compiled is not None:
@@ -85,19 +87,20 @@ def compile_flat(
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype.dtype, sharding=sharding) for a in avals]
         jitted = jax.jit(run, donate_argnums=donate)
         lowered = jitted.lower(*specs)
-        small = _is_small(quick, avals, out_avals)
-        chosen = options.quick(target.platform) if small else options.full(target.platform)
+        tier = _tier(quick, repeated, avals, out_avals)
+        chosen = options.known(target.platform, tier)
         name = None if failures else name
-        if not one or small and name is None:
+        if not one or tier != "full" and name is None:
             compiled = lowered.compile(chosen)
         else:
             compiled = _through_disk(lowered, chosen, target, donate, len(avals), len(out_avals) + bool(failures), name)
     return lowered, Executable(compiled, out_avals, failures, label)
 
 
-def _is_small(quick: bool | None, avals, outs) -> bool:
-    """Whether a program is for the quick tier: if nobody says, by the data that it works on."""
-    return quick if quick is not None else sum(a.size for a in [*avals, *outs]) <= _SMALL
+def _tier(quick: bool | None, repeated: bool, avals, outs) -> str:
+    """How well a program is compiled (`options.TIERS`): if nobody says, by the data that it works on."""
+    small = quick if quick is not None else sum(a.size for a in [*avals, *outs]) <= _SMALL
+    return "full" if not small else "repeated" if repeated and not ALWAYS_QUICK else "quick"
 
 
 def _through_disk(lowered, chosen: dict, device: jax.Device, donate: tuple[int, ...], inputs: int, outputs: int, name: str | None):

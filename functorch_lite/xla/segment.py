@@ -15,6 +15,7 @@ from weakref import ref
 from ..core.array import Array
 from ..core.holders import lonely
 from ..core.interpreter import STATE
+from ..core.pack import SMALL
 from ..core.pending import Failed, Pending
 from .compile import Executable, compile_flat
 from .launch import one_place
@@ -203,7 +204,7 @@ def whole(step: Step, live: tuple[int, ...], donated: tuple[int, ...], device) -
     ins, outs = avals_of(step)
     calls = tuple([(s.op, s.params, s.places) for s in path if s.op is not None])
     exact = (calls, live), tuple([outs[i] for i in live])
-    executable = compile_flat(program, ins, "eager", device=device, donate=donated, exact=exact)[1]
+    executable = compile_flat(program, ins, "eager", device=device, donate=donated, repeated=True, exact=exact)[1]
     STATS.compiling += (time.perf_counter() - began - STATS.compiling) / 2
     STATS.compiled += 1
     return executable
@@ -217,11 +218,13 @@ def _repeated(step: Step) -> Step | None:
 
 
 def takeable(step: Step, live: tuple[int, ...], buffers: list) -> tuple[int, ...]:
-    """The inputs whose buffers a result may take: nothing else holds them, and some result is of that kind."""
-    alone = lonely(buffers)
+    """The inputs whose buffers a result may take: nothing else holds them, and some result is of that kind. Small ones are not worth it:
+    what still reads an input whose buffer is taken needs a copy of it."""
+    ins, outs = avals_of(step)
+    large = step.plan[2]
+    alone = [i for i in lonely(buffers) if i in large] if large else ()
     if not alone:
         return ()
-    ins, outs = avals_of(step)
     wanted = Counter([outs[i] for i in live])
     taken = []
     for i in alone:
@@ -235,7 +238,9 @@ def avals_of(step: Step) -> tuple[list, list]:
     """What the inputs are, and what the results are."""
     if step.plan is None:
         path = step.path()
-        step.plan = [s.avals[0] for s in path if s.op is None], [a for s in path if s.op is not None for a in s.avals], {}
+        ins = [s.avals[0] for s in path if s.op is None]
+        large = {i for i, a in enumerate(ins) if a.size > SMALL}
+        step.plan = ins, [a for s in path if s.op is not None for a in s.avals], large, {}
     return step.plan[:2]
 
 
@@ -243,7 +248,7 @@ def one_by_one(step: Step, live: tuple[int, ...], buffers: list, device) -> list
     """The results, each op by an executable of its own. What no result needs is left out, and what no later op needs is freed."""
     ins, outs = avals_of(step)
     made: list = [None] * step.outs
-    schedules = step.plan[2]
+    schedules = step.plan[3]
     if live not in schedules:
         schedules[live] = _schedule(step, live)
     for s, frees in schedules[live]:

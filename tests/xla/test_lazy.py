@@ -17,6 +17,7 @@ import functorch_lite as fl
 import functorch_lite.torch as torch
 from functorch_lite.core.holders import lonely
 from functorch_lite.core.interpreter import STATE
+from functorch_lite.core.pack import SMALL
 from functorch_lite.xla import segment
 from functorch_lite.xla.segment import flush
 from functorch_lite.xla.single import EXECUTABLES
@@ -27,8 +28,9 @@ X = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
-    """Nothing pending from elsewhere, structures are new, and what comes again is compiled at once."""
+    """Nothing pending from elsewhere, structures are new, what comes again is compiled at once, and no buffer too small to be taken."""
     monkeypatch.setattr(segment, "compiling", lambda step: 0.0)
+    monkeypatch.setattr(segment, "SMALL", 0)
     flush()
     STEPS.clear()
     yield
@@ -320,6 +322,18 @@ def test_a_buffer_that_nobody_holds_is_taken():
     assert len(places) < 8
     ((step, (live, donated)),) = list(STEPS.programs)
     assert donated == (0,) and live == (1,) and step.ops == 2
+
+
+def test_small_buffers_are_not_worth_taking(monkeypatch):
+    monkeypatch.setattr(segment, "SMALL", SMALL)
+    for size, expected in ((SMALL, ()), (SMALL + 1, (0,))):
+        STEPS.clear()
+        x = fl.asarray(np.zeros(size, np.float32))
+        for _ in range(4):
+            x = x * 0.5 + 1
+            x.block_until_ready()
+        ((_, (_, donated)),) = list(STEPS.programs)
+        assert donated == expected
 
 
 @pytest.mark.parametrize(
