@@ -1,17 +1,20 @@
 """The ops users call, as composites, by family; their names together."""
 
 from .activation import *
+from .calculus import *
 from .channel_norm import *
 from .compare import *
 from .contract import *
 from .conv import *
 from .convert import *
 from .create import *
+from .distinct import *
 from .dynamic import *
 from .elementwise import *
 from .equation import *
 from .extreme import *
 from .gathers import *
+from .histograms import *
 from .index import *
 from .join import *
 from .linalg import *
@@ -22,6 +25,7 @@ from .norms import *
 from .order import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
+from .quantiles import *
 from .rearrange import *
 from .recurrent import *
 from .reduce import *
@@ -35,17 +39,20 @@ from . import at, attention, bounds, fourier, loss, operators, pool, random, res
 
 _PUBLIC = (
     activation,
+    calculus,
     channel_norm,
     compare,
     contract,
     conv,
     convert,
     create,
+    distinct,
     dynamic,
     equation,
     elementwise,
     extreme,
     gathers,
+    histograms,
     index,
     join,
     linalg,
@@ -55,6 +62,7 @@ _PUBLIC = (
     norms,
     order,
     parts,
+    quantiles,
     rearrange,
     recurrent,
     reduce,
