@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from ..core.array import asarray
-from ..core.dtype import int64
+from ..core.dtype import bool_, int64
 from ..core.face import faced
 from ..core.op import Tensor, composite
-from ..prims import compare, create, order, reduce, scatters, shape
+from ..prims import algebra, compare, create, elementwise, order, reduce, scatters, shape
 from .arguments import require, shown
 from .families import alias
-from .gathers import rows_at
+from .gathers import index_select, rows_at
 from .masked import data_of
-from .promotion import array_of, canonical_dim, cast
+from .promotion import array_of, canonical_dim, cast, to_dtype
 from .shape import reshaped
 
 
@@ -28,7 +28,7 @@ def _rows(x, dim):
 
 
 def _found(x, dim, consecutive: bool):
-    """(NumPy) the rows that differ, where each row went, and how often each occurs."""
+    """(NumPy) where the first of the rows that differ stand, which of them each row is, and how often each occurs."""
     rest = [] if dim is None else [m for i, m in enumerate(x.shape) if i != dim]
     rows = (x if dim is None else np.moveaxis(x, dim, 0)).reshape(x.size if dim is None else x.shape[dim], math.prod(rest))
     n = len(rows)
@@ -38,20 +38,15 @@ def _found(x, dim, consecutive: bool):
     group = np.cumsum(first) - 1
     inverse = np.empty(n, np.int64)
     inverse[source] = group
-    found = rows[first]
-    if dim is not None:
-        found = np.moveaxis(found.reshape(len(found), *rest), 0, dim)
-    shape = x.shape if dim is None else (n,)
-    return found.reshape(-1) if dim is None else found, inverse.reshape(shape), np.bincount(group, minlength=first.sum())
+    return source[first], inverse.reshape(x.shape if dim is None else (n,)), np.bincount(group, minlength=first.sum())
 
 
 def _static_reference(x, size, fill_value=0, *, dim=None, consecutive=False):
-    found, inverse, counts = _found(x, dim, consecutive)
-    d = dim or 0
-    found, counts = np.take(found, range(min(size, len(counts))), d), counts[:size]
-    widths = [(0, size - len(counts) if i == d else 0) for i in range(found.ndim)]
+    first, inverse, counts = _found(x, dim, consecutive)
+    found = np.take(x, first[:size], dim)
+    widths = [(0, size - len(first[:size]) if i == (dim or 0) else 0) for i in range(found.ndim)]
     filled = np.pad(found, widths, constant_values=np.asarray(fill_value, x.dtype))
-    return filled, inverse, np.pad(counts, widths[d])
+    return filled, inverse, np.pad(counts[:size], widths[dim or 0])
 
 
 @composite(multi=True, reference=_static_reference)
@@ -67,8 +62,11 @@ def unique_static(input: Tensor, size: int, fill_value: Tensor = 0, *, dim: int 
         *columns, source = order.sort([*columns, source], 0, width)
         rows = shape.concatenate([reshaped(c, (n, 1)) for c in columns], 1)
     differs = reduce.reduce_any(compare.ne(shape.part(rows, 0, min(n, 1), n), shape.part(rows, 0, 0, max(n - 1, 0))), (1,))
-    number = order.cumsum(shape.concatenate([create.full((min(n, 1),), 0, int64), _ones_where(differs)], 0), 0)
-    found = scatters.scatter(cast(fill_value, x.dtype, (size, width)), rows, [number], *rows_at(0, "drop"), False)
+    first = shape.concatenate([create.full((min(n, 1),), True, bool_), differs], 0)
+    number = order.cumsum(to_dtype(first, int64), 0)
+    number = elementwise.sub(number, algebra.one_like(number))
+    place = compare.select(first, number, algebra.full_like(number, max(size, n)))  # those that are not the first are dropped
+    found = scatters.scatter(cast(fill_value, x.dtype, (size, width)), rows, [place], *rows_at(0, "drop"), False)
     inverse = scatters.scatter(create.full((n,), 0, int64), number, [source], *rows_at(0, "inside"), True)
     counts = scatters.scatter_add(create.full((size,), 0, int64), create.full((n,), 1, int64), [number], *rows_at(0, "drop"), False)
     if dim is None:
@@ -76,10 +74,6 @@ def unique_static(input: Tensor, size: int, fill_value: Tensor = 0, *, dim: int 
     rest = [i for i in range(x.ndim) if i != dim]
     found = reshaped(found, (size, *[x.shape[i] for i in rest]))
     return shape.permute(found, shape.inverse((dim, *rest))), inverse, counts
-
-
-def _ones_where(mask):
-    return compare.select(mask, create.full(mask.shape, 1, int64), create.full(mask.shape, 0, int64))
 
 
 def _distinct(name: str, input, return_inverse, return_counts, dim, size, fill_value, consecutive):
@@ -93,9 +87,10 @@ def _distinct(name: str, input, return_inverse, return_counts, dim, size, fill_v
         require(ok, name, f"rows along dimension {dim} must have elements, got {shown(x)}")
     if size is None:
         data = data_of(name, x, "give size=, the number of results wanted, or sort it and compare neighbours")
-        found, inverse, counts = map(asarray, _found(data, dim, consecutive))
+        first, inverse, counts = map(asarray, _found(data, dim, consecutive))
+        found = index_select(x if dim is not None else reshaped(x, (x.aval.size,)), dim or 0, first)
     else:
-        found, inverse, counts = unique_static(create.detach(x), size, fill_value, dim=dim, consecutive=consecutive)
+        found, inverse, counts = unique_static(x, size, fill_value, dim=dim, consecutive=consecutive)
     out = (found, *[y for y, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted])
     return out if len(out) > 1 else found
 

@@ -11,6 +11,7 @@ from ..core.array import Array, Operable
 from ..core.dtype import int64
 from ..core.op import Dims, Tensor, composite
 from ..prims import create, index, reduce, shape
+from .arguments import require_arrays
 from .compare import maximum, minimum
 from .families import method
 from .promotion import array_of, canonical_dim, canonical_dims
@@ -107,6 +108,7 @@ def _three_forms(name, whole, picked, pairwise, which):
     def f(input, dim=None, keepdim=False, *, other=None):
         other = dim if isinstance(dim, Operable) else other
         if other is not None:
+            require_arrays(name, input=input)
             return pairwise(input, other)
         return whole(input) if dim is None else picked(input, dim, keepdim)
 

@@ -14,6 +14,7 @@ from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import algebra, bits, checks, compare, create, elementwise, reduce, scatters, shape
 from .arguments import accumulator, require, shown
 from .create import linspace
+from .families import method
 from .gathers import rows_at
 from .order import searchsorted
 from .promotion import array_of, cast, to_dtype
@@ -75,7 +76,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     require(given.dtype.category == FLOAT, "histc", f"input must have a float dtype, got {shown(given)}; convert with .to(fl.float32)")
     require(bins > 0, "histc", f"bins must be positive, got {bins}")
     require(min <= max, "histc", f"max must not be smaller than min, got [{min}, {max}]")
-    x = create.detach(to_dtype(reshaped(given, (given.aval.size,)), accumulator(given.dtype)))
+    x = to_dtype(reshaped(given, (given.aval.size,)), accumulator(given.dtype))
     low, high = _range("histc", x, *((None, None) if min == max else (float(min), float(max))), 1.0)
     low, high = (shape.broadcast(y, x.shape, ()) for y in (low, high))
     inside = bits.bitwise_and(compare.ge(x, low), compare.le(x, high))
@@ -105,7 +106,7 @@ def _edges_reference(x, bins, limits=None):
 def bin_edges(input: Tensor, bins: Dims, limits: tuple | None = None) -> tuple:
     """For each coordinate of points (..., d) the edges of so many equal bins: between the limits (low, high, low, high ...), or its
     smallest and largest value."""
-    name, x = "histogramdd", create.detach(array_of(input))
+    name, x = "histogramdd", array_of(input)
     _require_points(name, x)
     d = x.shape[-1]
     require(len(bins) == d, name, f"expected a number of bins for each coordinate of input {shown(x)}, got {len(bins)}")
@@ -132,7 +133,7 @@ def _counts_reference(x, weight, edges, density=False):
 def bin_counts(input: Tensor, weight: Tensor | None, edges: Tensors, density: bool = False) -> Tensor:
     """How many of the points (..., d), or how much of their weight, fall between the edges of each coordinate; the last edge belongs to
     the last bin. ``density``: over the total and the size of the bin."""
-    name, x = "histogramdd", create.detach(array_of(input))
+    name, x = "histogramdd", array_of(input)
     _require_points(name, x)
     d = x.shape[-1]
     require(len(edges) == d, name, f"expected edges for each coordinate of input {shown(x)}, got {len(edges)}")
@@ -186,6 +187,7 @@ def histogramdd(input: Tensor, bins, range=None, weight: Tensor | None = None, d
     return Histogram(bin_counts(input, weight, edges, density), edges)
 
 
+@method
 def histogram(input: Tensor, bins, *, range=None, weight: Tensor | None = None, density: bool = False) -> Histogram:
     """The histogram of all elements: a named tuple (hist, bin_edges).
 

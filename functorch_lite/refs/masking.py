@@ -70,6 +70,7 @@ def _by_row(of_row, nothing):
         left = [d for d in range(x.ndim) if d not in dims]
         rows, which = (np.transpose(a, (*left, *dims)).reshape(*(x.shape[d] for d in left), -1) for a in (x, counts))
         out = np.array([of_row(rows[i][which[i]]) if which[i].any() else nothing for i in np.ndindex(rows.shape[:-1])])
+        out = out.astype(x.dtype) if x.dtype.kind in "fc" else out
         return out.reshape([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
 
     return reference

@@ -82,6 +82,7 @@ def norms(rng, dtype):
         for s, d, k in (((3,), None, False), ((2, 3), -1, True), ((2, 3), (0, 1), False)):
             x = away_from_zero(rng, s, dtype)
             yield Sample(x * (1 + np.arange(x.size).reshape(s)).astype(dtype.dtype), p, d, k)
+    yield Sample(away_from_zero(rng, (2, 3), dtype), "nuc", (0, 1), True)
 
 
 row(reduce.norm, norms, INEXACT)
@@ -98,5 +99,3 @@ row(
     lambda rng, dtype: [Sample(distinct(rng, (2, 3), dtype), dim=d, keepdim=k) for d in (None, 1) for k in (False, True)],
     ORDERED,
 )
-row(extreme._median, lambda rng, dtype: [Sample(distinct(rng, s, dtype)) for s in ((3,), (2, 3), ())], ORDERED)
-row(extreme.median_dim, untied(one_dim(distinct)), ORDERED)
