@@ -22,10 +22,10 @@ FORMS = (  # shape of input, of mask, dim, keepdim
 
 def _mask(rng, shape, some=True):
     """With ``some``, each row has an element that counts."""
-    mask = rng.random(shape) < 0.6
+    mask = np.asarray(rng.random(shape) < 0.6)
     if some and mask.ndim:
         mask[..., 0] = True
-    return mask | (some and not mask.ndim)
+    return np.asarray(mask | (some and not mask.ndim))
 
 
 def reduced(values=array, some=True, lead=(), dims=FORMS, **named):
@@ -70,19 +70,20 @@ for order in (2.0, 1.0, 3.0, 0.0, np.inf, -np.inf):
     row(masking.norm, reduced(distinct, lead=(order,)), REAL)
 
 
-def along(values=array, lead=(), some=True):
+def along(values=array, lead=(), some=True, differentiable=True):
     def sampler(rng, dtype):
         for shape, of_mask, dim in (((3,), (3,), 0), ((2, 3), (3,), -1), ((2, 3), None, 0), ((), (), 0)):
             mask = None if of_mask is None else _mask(rng, of_mask, some)
-            yield Sample(values(rng, shape, dtype), *lead, dim, mask=mask)
+            yield Sample(values(rng, shape, dtype), *lead, dim, mask=mask, differentiable=differentiable or mask is None)
 
     return sampler
 
 
 row(masking.cumsum, along(some=False), NUMBERS)
 row(masking.cumprod, along(away_from_zero, some=False), NUMBERS)
-for function in (masking.softmax, masking.log_softmax, masking.softmin):
+for function in (masking.softmax, masking.softmin):
     row(function, along(), REAL)
+row(masking.log_softmax, along(differentiable=False), REAL)  # -inf has no difference
 row(masking.normalize, along(away_from_zero, lead=(2.0,)), REAL)
 
 

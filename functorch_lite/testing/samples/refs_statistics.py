@@ -37,6 +37,8 @@ for function in (quantiles.median_dim, quantiles.nanmedian_dim):
 def modes(rng, dtype):
     for s, d, k in (((5,), 0, False), ((2, 3), -1, True), ((2, 3), 0, False), ((), 0, False)):
         yield Sample(array(rng, s, int64).astype(dtype.dtype), d, k, differentiable=False)
+        if dtype.is_inexact:
+            yield Sample(untied_values(rng, s, dtype), d, k)
 
 
 row(quantiles.mode, modes, (float64, int64, bool_))
