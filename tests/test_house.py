@@ -32,11 +32,12 @@ ROOMS = {
     "random": FOUNDATION | {"core", "prims", "refs"},
     "linalg": FOUNDATION | {"refs"},
     "fft": {"refs"},
+    "masked": {"refs"},
     "special": {"refs"},
     "nn": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random"},
     "optim": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn"},
     "utils": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn", "optim", "random"},
-    "torch": FOUNDATION | {"core", "fx", "refs", "transforms", "tree", "linalg", "fft", "special", "nn", "optim", "utils"},
+    "torch": FOUNDATION | {"core", "fx", "refs", "transforms", "tree", "linalg", "fft", "masked", "special", "nn", "optim", "utils"},
     "testing": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim", "xla"},
 }
 MAY_IMPORT_JAX = ("prims/", "xla/", "core/array.py", "transforms/interop.py", "testing/samples/", "testing/rivals.py")
