@@ -63,7 +63,7 @@ def _nonzero_reference(x, size, fill_value=-1):
     return out
 
 
-@composite(method=True, reference=_nonzero_reference)
+@composite(reference=_nonzero_reference)
 def nonzero_static(input: Tensor, size: int, fill_value: int = -1) -> Tensor:
     """The indices of the elements that are not zero, a row each (int64), as `nonzero`, but exactly `size` rows: further ones are left
     out, missing ones filled with fill_value. Works under jit and vmap.
@@ -98,13 +98,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, size: int | None = None, f
     [[0, 1], [1, 0]]
     """
     x = asarray(input)
-    if as_tuple and not x.ndim:  # which counts as one of one dimension
-        x = _flat(x)
     if size is not None:
         out = nonzero_static(x, size, fill_value)
     else:
         data = data_of("nonzero", x, "give size=, the number of rows wanted, or choose with fl.where")
         out = asarray(np.stack(np.nonzero(data), 1) if x.ndim else np.zeros((int(data != 0), 0), np.int64))
+    if as_tuple and not x.ndim:  # as if it had one dimension
+        return (asarray(np.zeros(out.shape[0], np.int64)),)
     return tuple([out[:, d] for d in range(x.ndim)]) if as_tuple else out
 
 
@@ -247,6 +247,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *
     return _bincount_static(x, weights, length=length)
 
 
-alias(nonzero=nonzero, argwhere=argwhere, masked_select=masked_select, bincount=bincount)
+alias(nonzero=nonzero, nonzero_static=nonzero_static, argwhere=argwhere, masked_select=masked_select, bincount=bincount)
 
 __all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static".split()

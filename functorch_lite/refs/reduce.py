@@ -11,8 +11,8 @@ import numpy as np
 from ..core.array import Array
 from ..core.dtype import DType, bool_, int64, uint8
 from ..core.op import Dims, Tensor, composite
-from ..prims import algebra, bits, compare, create, elementwise, parts, reduce, shape, spectral
-from .arguments import accumulator, require, require_inexact, shown
+from ..prims import algebra, bits, compare, create, elementwise, parts, reduce, shape
+from .arguments import accumulator, require, require_inexact
 from .compare import truth
 from .elementwise import root, sub
 from .families import method
@@ -306,10 +306,8 @@ def _logsumexp_vjp(wanted, ct, ans, x, dim, keepdim):
 
 
 def _norm_reference(x, p="fro", dim=None, keepdim=False, *, dtype=None):
-    p = 2 if p == "fro" else p
-    if p == "nuc":
-        return np.asarray(np.linalg.norm(x, p, dim, keepdim))
     x = np.abs(x)
+    p = 2 if p == "fro" else p
     if p in (math.inf, -math.inf):
         return by_numpy(np.max if p > 0 else np.min)(x, dim, keepdim)
     return by_numpy(np.sum)(x**p, dim, keepdim) ** (1 / p) if p else by_numpy(np.sum)(x != 0, dim, keepdim).astype(x.dtype)
@@ -318,7 +316,7 @@ def _norm_reference(x, p="fro", dim=None, keepdim=False, *, dtype=None):
 @composite(method=True, reference=_norm_reference)
 def norm(input: Tensor, p: Number = "fro", dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The vector norm over dim (None: all dimensions): sum(|x|**p) ** (1/p), the largest |x| for p = inf, the smallest for -inf, and
-    the number of elements that are not 0 for p = 0. 'fro' is p = 2; 'nuc', of two dimensions, is the sum of the singular values.
+    the number of elements that are not 0 for p = 0. 'fro' is p = 2.
 
     Its derivative where all elements are 0 is 0. RuntimeError for integers, unless a dtype is given.
 
@@ -329,14 +327,10 @@ def norm(input: Tensor, p: Number = "fro", dim: Dims | None = None, keepdim: boo
     x = array_of(input)
     x = x if dtype is None else to_dtype(x, dtype)
     require_inexact("norm", x)
-    dims = canonical_dims("norm", dim, x.ndim)
-    if p == "nuc":
-        require(len(dims) == 2, "norm", f"the nuclear norm is that of matrices: expected two dimensions of {shown(x)}, got dim={dim}")
-        matrices = shape.permute(x, (*[i for i in range(x.ndim) if i not in dims], *dims))
-        values = spectral.svd(matrices, False, False)[0]
-        return kept(reduce.reduce_sum(values, (values.ndim - 1,)), x, dims, keepdim)
+    require(p != "nuc", "norm", "the nuclear norm is a matrix norm: use fl.linalg.matrix_norm(x, 'nuc')", NotImplementedError)
     p = 2.0 if p is None or p == "fro" else p
-    require(isinstance(p, (int, float)), "norm", f"p must be a number, 'fro' or 'nuc', got {p!r}")
+    require(isinstance(p, (int, float)), "norm", f"p must be a number or 'fro', got {p!r}")
+    dims = canonical_dims("norm", dim, x.ndim)
     wide = to_dtype(x, accumulator(x.dtype))
     return kept(to_dtype(_norm(wide, float(p), dims), x.dtype.to_real()), x, dims, keepdim)
 

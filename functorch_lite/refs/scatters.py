@@ -28,7 +28,6 @@ _COMBINE = {
     "amax": scatters.scatter_max,
     "amin": scatters.scatter_min,
 }
-_OF_BOOLS = {"sum": "amax", "prod": "amin"}  # a sum of bools is their disjunction, a product their conjunction
 
 
 def _identity(reduce: str, dtype):
@@ -44,9 +43,6 @@ def _require_reduce(name: str, reduce: str) -> None:
 
 def _reduced(x, src, places, where, reduce: str, include_self: bool):
     """x with src combined into its places; without include_self what was there counts only where nothing is written."""
-    if x.dtype.category == BOOL:
-        require(reduce != "mean", "scatter_reduce", f"bools have no mean, got {shown(x)}; convert with .to(fl.float32)")
-        reduce = _OF_BOOLS.get(reduce, reduce)
     if not include_self:
         touched = scatters.scatter(create.full(x.shape, False, bool_), create.full(src.shape, True, bool_), places, *where)
         x = compare.select(touched, create.full(x.shape, _identity(reduce, x.dtype), x.dtype), x)

@@ -82,7 +82,6 @@ def norms(rng, dtype):
         for s, d, k in (((3,), None, False), ((2, 3), -1, True), ((2, 3), (0, 1), False)):
             x = away_from_zero(rng, s, dtype)
             yield Sample(x * (1 + np.arange(x.size).reshape(s)).astype(dtype.dtype), p, d, k)
-    yield Sample(away_from_zero(rng, (2, 3), dtype), "nuc", (0, 1), True)
 
 
 row(reduce.norm, norms, INEXACT)
