@@ -243,7 +243,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *
     if length is None:
         data = data_of("bincount", x, "give length=, the number of bins")
         require(not data.size or data.min() >= 0, "bincount", "expected no negative values")
-        length = max(int(data.max(initial=-1)) + 1, minlength)
+        length = max(int(data.max()) + 1 if data.size else 0, minlength)
     return _bincount_static(x, weights, length=length)
 
 

@@ -144,3 +144,8 @@ def test_names_that_pytorch_has():
     x = torch.tensor([[3, 1], [1, 2]])
     assert torch.msort(x).tolist() == [[1, 1], [3, 2]] == x.msort().tolist()
     assert [y.tolist() for y in torch.tensor(5).nonzero(as_tuple=True)] == [[0]]
+
+
+def test_counts_of_small_unsigned_integers():
+    assert fl.bincount(fl.asarray([1, 3], dtype=fl.uint8)).tolist() == [0, 1, 0, 1]
+    assert fl.bincount(fl.zeros(0, dtype=fl.uint8), minlength=2).tolist() == [0, 0]
