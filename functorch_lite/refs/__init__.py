@@ -11,15 +11,20 @@ from .dynamic import *
 from .elementwise import *
 from .equation import *
 from .extreme import *
+from .former import *
 from .gathers import *
 from .index import *
 from .join import *
+from .least_squares import *
 from .linalg import *
+from .lowrank import *
 from .margins import *
 from .masked import *
+from .matrices import *
 from .normalization import *
 from .norms import *
 from .order import *
+from .packed import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
 from .rearrange import *
@@ -42,18 +47,23 @@ _PUBLIC = (
     convert,
     create,
     dynamic,
-    equation,
     elementwise,
+    equation,
     extreme,
+    former,
     gathers,
     index,
     join,
+    least_squares,
     linalg,
+    lowrank,
     margins,
     masked,
+    matrices,
     normalization,
     norms,
     order,
+    packed,
     parts,
     rearrange,
     recurrent,

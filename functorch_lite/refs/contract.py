@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.dtype import COMPLEX, FLOAT, bool_, category_of
 from ..core.op import Tensor, composite
 from ..prims import contract, elementwise, reduce, shape
 from .arguments import require, require_arrays, require_one_dtype, shown
 from .elementwise import add, mul
-from .promotion import broadcast_shapes, canonical_dim, expand_to
+from .promotion import broadcast_shapes, canonical_dim, expand_to, result_type, to_dtype
 
 # ----------------------------------------------------------------------------------------------- the labelled product
 
@@ -216,16 +217,27 @@ def tensordot(a: Tensor, b: Tensor, dims: object = 2) -> Tensor:
 # --------------------------------------------------------------------------------------------- added to a product
 
 
-def _added(name, product, input, beta, alpha, **named):
+def _scalar(name, argument, number, dtype, whole: bool):
+    """A factor as a number of this dtype's kind: of integers it is cut to one, or (``whole``) must be one."""
+    kind = category_of(number)
+    require(kind != COMPLEX or dtype.is_complex, name, f"{argument}={number} cannot be converted to {dtype}")
+    if dtype.is_inexact:
+        return number
+    require(not whole or kind != FLOAT, name, f"for integral arrays, {argument} must not be a floating point number, got {number}")
+    return bool(number) if dtype is bool_ else int(number)
+
+
+def _added(name, product, input, beta, alpha, whole=False, **named):
     """beta * input + alpha * product(...); with beta 0 input is not read at all, so its NaNs do not spread."""
     require_one_dtype(name, input=input, **named)
+    beta, alpha = (_scalar(name, n, v, input.dtype, whole) for n, v in (("beta", beta), ("alpha", alpha)))
     out = product(*named.values())
     out = out if alpha == 1 else mul(out, alpha)
     if beta == 0:
         return out
     fits = broadcast_shapes(input.shape, out.shape) == out.shape
     require(fits, name, f"input {input.aval} does not broadcast to the product's shape {list(out.shape)}")
-    return elementwise.add(expand_to(input if beta == 1 else mul(input, beta), out.shape), out)
+    return add(expand_to(input if beta == 1 else mul(input, beta), out.shape), out)
 
 
 def _added_reference(product):
@@ -263,8 +275,11 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 @composite(method=True, reference=_added_reference(np.outer))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), input broadcast. With beta=0 input is not read."""
-    return _added("addr", outer, input, beta, alpha, vec1=vec1, vec2=vec2)
+    """beta * input + alpha * outer(vec1, vec2), all promoted to one dtype, input broadcast. With beta=0 input is not read."""
+    require_arrays("addr", input=input, vec1=vec1, vec2=vec2)
+    dtype = result_type(input, vec1, vec2)
+    input, vec1, vec2 = (to_dtype(x, dtype) for x in (input, vec1, vec2))
+    return _added("addr", outer, input, beta, alpha, True, vec1=vec1, vec2=vec2)
 
 
 def _linear_reference(input, weight, bias=None):

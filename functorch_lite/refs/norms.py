@@ -14,7 +14,7 @@ from .arguments import require, require_arrays, require_inexact, require_one_dty
 from .equation import einsum
 from .linalg import NAMESPACE
 from .promotion import canonical_dim, canonical_dims, promoted, to_dtype
-from .reduce import kept
+from .reduce import kept, nuclear_norm
 from .reduce import norm as elementwise_norm
 from .systems import inv, solve_square
 
@@ -40,10 +40,10 @@ _ORDERS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 def _matrix_norm_of(x, ord):
     """The norm of matrices in the last two dimensions."""
     rows, columns = x.ndim - 2, x.ndim - 1
-    if ord in ("nuc", 2, -2):
+    if ord == "nuc":
+        return nuclear_norm(x, (rows, columns))
+    if ord in (2, -2):
         s = spectral.svd(x, False, False)[0]
-        if ord == "nuc":
-            return reduce.reduce_sum(s, (rows,))
         return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(s, (rows,))
     sums = reduce.reduce_sum(elementwise.abs(x), (columns if math.isinf(ord) else rows,))
     return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(sums, (rows,))
@@ -171,7 +171,7 @@ def _turned(x, dim, by):
     return shape.concatenate([shape.part(x, dim, by, 3), shape.part(x, dim, 0, by)], dim)
 
 
-@composite(namespace=NAMESPACE, method=True, reference=lambda a, b, *, dim=-1: np.cross(a, b, axis=dim))
+@composite(namespace=NAMESPACE, reference=lambda a, b, *, dim=-1: np.cross(a, b, axis=dim))
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product along dim, of size 3; other dimensions broadcast."""
     name = "cross"
@@ -245,7 +245,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     along = lambda v: shape.broadcast(v, input.shape, tuple(range(input.ndim - 2)))
     shrink = elementwise.exp2(elementwise.neg(times))
     odd, even = _pade(elementwise.mul(input, along(to_dtype(shrink, input.dtype))))
-    out = solve_square(elementwise.sub(even, odd), elementwise.add(even, odd))
+    out = solve_square(elementwise.sub(even, odd), elementwise.add(even, odd))[0]
     nothing = algebra.zeros(out.aval)
     for k in range(_SQUARINGS):
         more = along(compare.gt(times, algebra.full_like(times, k)))
@@ -255,4 +255,4 @@ def matrix_exp(input: Tensor) -> Tensor:
     return compare.select(served, out, algebra.full_like(out, math.nan))
 
 
-__all__ = ["matrix_exp"]
+__all__ = ["matrix_exp", "matrix_power"]
