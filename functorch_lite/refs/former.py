@@ -96,14 +96,14 @@ def lu(A: Array, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFa
 
 
 @method
-def lu_solve(b: Array, LU_data: Array, LU_pivots: Array) -> Array:
-    """`linalg.lu_solve(LU_data, LU_pivots, b)`.
+def lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
+    """`linalg.lu_solve(LU_data, LU_pivots, input)`.
 
     >>> import functorch_lite as fl
     >>> fl.lu_solve(fl.asarray([[4.0]]), *fl.lu(fl.asarray([[2.0]]))).tolist()
     [[2.0]]
     """
-    return lu_solved(LU_data, LU_pivots, b)
+    return lu_solved(LU_data, LU_pivots, input)
 
 
 def _triangular_solve_reference(b, a, upper=True, transpose=False, unitriangular=False):
@@ -114,14 +114,14 @@ def _triangular_solve_reference(b, a, upper=True, transpose=False, unitriangular
 
 
 @composite(method=True, multi=True, returns=TriangularSolve, reference=_triangular_solve_reference)
-def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> tuple:
-    """X with A X = b (A^T X = b if ``transpose``) for triangular A, and A broadcast: see `linalg.solve_triangular`.
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> tuple:
+    """X with A X = input (A^T X = input if ``transpose``) for triangular A, and A broadcast: see `linalg.solve_triangular`.
 
     >>> import functorch_lite as fl
     >>> fl.triangular_solve(fl.asarray([[4.0]]), fl.asarray([[2.0]])).solution.tolist()
     [[2.0]]
     """
-    a, b = aligned("triangular_solve", A, b)
+    a, b = aligned("triangular_solve", A, input)
     turned = matrix.transposed(a) if transpose else a
     return solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular), a
 

@@ -55,7 +55,7 @@ def _cov_reference(x, *, correction=1, fweights=None, aweights=None):
 
 @composite(method=True, reference=_cov_reference)
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-    """The covariances of the rows of input (variables), whose columns are observations: [n, n] for [n, k], 0-dim for [k] or a number.
+    """The covariances of the rows of input (variables), whose columns are observations: [n, n] for [n, k], 0-dim for one row.
 
     Sums are divided by k - correction. ``fweights`` (integers) count how often each observation was seen, ``aweights`` (floats) say
     how much each matters; neither may be negative. Integers become float32. RuntimeError for more than two dimensions.
@@ -67,12 +67,12 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     name, x = "cov", float_of(input)
     require(x.ndim <= 2, name, f"expected input to have two or fewer dimensions, got {shown(x)}")
     rows = x if x.ndim == 2 else shape.reshape(x, (1, x.aval.size))
-    n, dtype = rows.shape[1], x.dtype.to_real()
+    n, dtype = rows.shape[1], x.dtype.to_real() if aweights is None else aweights.dtype  # in which weights are added up
     weights, total, scale = None, create.full((), n, dtype), None
     if fweights is not None:
         weights = to_dtype(_weights_of(name, fweights, "fweights", fweights.dtype.category == INTEGER, "integral", n), dtype)
     if aweights is not None:
-        scale = to_dtype(_weights_of(name, aweights, "aweights", aweights.dtype.is_floating_point, "floating point", n), dtype)
+        scale = _weights_of(name, aweights, "aweights", aweights.dtype.is_floating_point, "floating point", n)
         weights = scale if weights is None else elementwise.mul(weights, scale)
     weighted = rows
     if weights is not None:
@@ -87,7 +87,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     count = compare.maximum(elementwise.sub(total, free), algebra.zeros(total.aval))
     products = matrix.matmul(left, matrix.adjoint(off))
     out = elementwise.div(products, _spread(count, products, products.shape))
-    return out if x.ndim == 2 else shape.reshape(out, ())
+    return shape.reshape(out, ()) if rows.shape[0] == 1 else out
 
 
 def _spread(number, like, target):

@@ -10,7 +10,7 @@ import opt_einsum
 from ..core.dtype import DType
 from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import algebra, compare, create, elementwise, linalg, matrix, parts, reduce, shape, spectral
-from .arguments import require, require_arrays, require_inexact, require_one_dtype, shown
+from .arguments import accumulator, require, require_arrays, require_inexact, require_one_dtype, shown
 from .equation import einsum
 from .linalg import NAMESPACE
 from .promotion import canonical_dim, canonical_dims, promoted, to_dtype
@@ -188,8 +188,8 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products sum(conj(x) y) along dim, with broadcasting."""
     require_one_dtype("vecdot", x=x, y=y)
-    a, b = promoted(x, y)
-    return reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("vecdot", dim, a.ndim),))
+    a, b = (to_dtype(v, accumulator(v.dtype)) for v in promoted(x, y))
+    return to_dtype(reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("vecdot", dim, a.ndim),)), x.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------- exponential

@@ -151,13 +151,13 @@ def geqrf(input: Tensor) -> tuple:
     returns=LDLFactorEx,
     reference=lambda a, *, hermitian=False, **_: reflectors.ldl.op.reference(a, hermitian),
 )
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple:
+def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple:
     """`ldl_factor` that says what it found instead of raising: a named tuple (LD, pivots, info), info being 0 or the number (int32, from
     1) of the first block of D that is zero. With ``check_errors`` it raises as well."""
     name = "ldl_factor_ex"
-    require_arrays(name, A=A)
-    linalg.require_matrices(name, A.aval, square=True)
-    packed, pivots, info = reflectors.ldl(A, hermitian)
+    require_arrays(name, input=input)
+    linalg.require_matrices(name, input.aval, square=True)
+    packed, pivots, info = reflectors.ldl(input, hermitian)
     return (_factored(name, packed, info) if check_errors else packed), pivots, info
 
 
@@ -172,9 +172,9 @@ def _factored(name, packed, info):
     returns=LDLFactor,
     reference=lambda a, *, hermitian=False: reflectors.ldl.op.reference(a, hermitian)[:2],
 )
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple:
-    """A = P L D L^T P^T (or, for Hermitian complex A, L^H) with Bunch and Kaufman's pivoting, in LAPACK's packed form for `ldl_solve`: a
-    named tuple (LD, pivots). A is symmetric or Hermitian; its lower triangle is read. RuntimeError where a block of D is zero.
+def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple:
+    """input = P L D L^T P^T (or, for Hermitian complex input, L^H) with Bunch and Kaufman's pivoting, in LAPACK's packed form for `ldl_solve`: a
+    named tuple (LD, pivots). It is symmetric or Hermitian; its lower triangle is read. RuntimeError where a block of D is zero.
 
     >>> import functorch_lite as fl
     >>> LD, pivots = fl.linalg.ldl_factor(fl.asarray([[4.0, 2.0], [2.0, 3.0]]))
@@ -182,9 +182,9 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple:
     ([[4.0, 0.0], [0.5, 2.0]], [1, 2])
     """
     name = "ldl_factor"
-    require_arrays(name, A=A)
-    linalg.require_matrices(name, A.aval, square=True)
-    packed, pivots, info = reflectors.ldl(A, hermitian)
+    require_arrays(name, input=input)
+    linalg.require_matrices(name, input.aval, square=True)
+    packed, pivots, info = reflectors.ldl(input, hermitian)
     return _factored(name, packed, info), pivots
 
 

@@ -219,36 +219,36 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple:
 
 
 @composite(namespace=NAMESPACE, reference=lambda a, ind=2: np.linalg.tensorinv(a, ind))
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of A as a map from its last dimensions to its first `ind`: X with tensordot(A, X, A.ndim - ind) the identity.
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of input as a map from its last dimensions to its first `ind`: X with tensordot(input, X, input.ndim - ind) the identity.
 
-    A's first `ind` sizes and the others must have one product; X has their shapes exchanged.
+    input's first `ind` sizes and the others must have one product; X has their shapes exchanged.
     """
     name = "tensorinv"
-    require_arrays(name, A=A)
+    require_arrays(name, input=input)
     require(ind > 0, name, f"expected a strictly positive integer for 'ind', but got {ind}")
-    rows, columns = A.shape[:ind], A.shape[ind:]
+    rows, columns = input.shape[:ind], input.shape[ind:]
     n = math.prod(rows)
-    require(n == math.prod(columns), name, f"expected prod(A.shape[ind:]) == prod(A.shape[:ind]), got ind={ind} and {shown(A)}")
-    return shape.reshape(inv(shape.reshape(A, (n, n))), (*columns, *rows))
+    require(n == math.prod(columns), name, f"expected prod(input.shape[ind:]) == prod(input.shape[:ind]), got ind={ind} and {shown(input)}")
+    return shape.reshape(inv(shape.reshape(input, (n, n))), (*columns, *rows))
 
 
 @composite(namespace=NAMESPACE, reference=lambda a, b, dims=None: np.linalg.tensorsolve(a, b, dims))
-def tensorsolve(A: Tensor, B: Tensor, dims: Dims | None = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B; `dims` are dimensions of A that are first moved behind the others.
+def tensorsolve(input: Tensor, other: Tensor, dims: Dims | None = None) -> Tensor:
+    """X with tensordot(input, X, X.ndim) = other; `dims` are dimensions of input that are first moved behind the others.
 
-    A is [*B.shape, *X.shape] then, and both shapes have one product.
+    input is [*other.shape, *X.shape] then, and both shapes have one product.
     """
     name = "tensorsolve"
-    require_one_dtype(name, A=A, B=B)
+    require_one_dtype(name, input=input, other=other)
     if dims is not None:
-        last = [canonical_dim(name, d, A.ndim) for d in ((dims,) if dims.__class__ is int else dims)]
-        A = shape.permute(A, (*[d for d in range(A.ndim) if d not in last], *last))
-    rows, columns = A.shape[: B.ndim], A.shape[B.ndim :]
+        last = [canonical_dim(name, d, input.ndim) for d in ((dims,) if dims.__class__ is int else dims)]
+        input = shape.permute(input, (*[d for d in range(input.ndim) if d not in last], *last))
+    rows, columns = input.shape[: other.ndim], input.shape[other.ndim :]
     n = math.prod(rows)
-    expected = "expected prod(A.shape[B.ndim:]) == prod(A.shape[:B.ndim]) == B.numel()"
-    require(n == math.prod(columns) == B.aval.size, name, f"{expected}, got {shown(A, B)}")
-    return shape.reshape(solve(shape.reshape(A, (n, n)), shape.reshape(B, (n,))), columns)
+    expected = "expected prod(input.shape[other.ndim:]) == prod(input.shape[:other.ndim]) == other.numel()"
+    require(n == math.prod(columns) == other.aval.size, name, f"{expected}, got {shown(input, other)}")
+    return shape.reshape(solve(shape.reshape(input, (n, n)), shape.reshape(other, (n,))), columns)
 
 
 # ------------------------------------------------------------------------------------------------------- determinants
