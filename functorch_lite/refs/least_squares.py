@@ -71,7 +71,7 @@ def _pinv_reference(a, rcond=None, hermitian=False, *, atol=None, rtol=None):
     return np.linalg.pinv(a, rcond=max(a.shape[-2:]) * np.finfo(a.dtype).eps, hermitian=hermitian)
 
 
-@composite(namespace=NAMESPACE, jvp=_pinv_jvp, reference=_pinv_reference)
+@composite(namespace=NAMESPACE, method="pinverse", jvp=_pinv_jvp, reference=_pinv_reference)
 def pinv(
     input: Tensor,
     rcond: Tensor | None = None,

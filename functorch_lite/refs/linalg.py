@@ -141,7 +141,7 @@ def _cholesky_solve_reference(b, factor, upper=False):
     return np.linalg.solve(factor @ _adjoint_of(factor), b)
 
 
-@composite(reference=_cholesky_solve_reference)
+@composite(method=True, reference=_cholesky_solve_reference)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """x with A x = input, given A's Cholesky factor input2 (lower, or upper), [..., n, n]; input is [..., n, k]."""
     b, factor = aligned("cholesky_solve", input, input2)
@@ -149,7 +149,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 
 @composite(
-    reference=lambda factor, upper=False: _cholesky_solve_reference(np.broadcast_to(np.eye(len(factor.T)), factor.shape), factor, upper)
+    method=True,
+    reference=lambda factor, upper=False: _cholesky_solve_reference(np.broadcast_to(np.eye(len(factor.T)), factor.shape), factor, upper),
 )
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is input (lower, or upper)."""

@@ -190,7 +190,7 @@ def inverse_square(A: Tensor, check: str = "inv") -> tuple:
     return _regular(x, pivots, message) if check else x, first_zero(create.detach(pivots))
 
 
-@composite(namespace=NAMESPACE, reference=np.linalg.inv)
+@composite(namespace=NAMESPACE, method="inverse", reference=np.linalg.inv)
 def inv(A: Tensor) -> Tensor:
     """The inverse of square A. LinAlgError if A is singular (unchecked under jit).
 
