@@ -43,10 +43,12 @@ def _matrix_norm_of(x, ord):
     if ord == "nuc":
         return nuclear_norm(x, (rows, columns))
     if ord in (2, -2):
-        s = spectral.svd(x, False, False)[0]
-        return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(s, (rows,))
-    sums = reduce.reduce_sum(elementwise.abs(x), (columns if math.isinf(ord) else rows,))
-    return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(sums, (rows,))
+        sizes = spectral.svd(x, False, False)[0]
+    else:
+        sizes = reduce.reduce_sum(elementwise.abs(x), (columns if math.isinf(ord) else rows,))
+    if ord > 0 and sizes.shape[-1] == 0:  # the largest of none; the smallest raises
+        return create.full(sizes.shape[:-1], 0, sizes.dtype)
+    return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(sizes, (rows,))
 
 
 def _matrix_norm_reference(x, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
@@ -104,6 +106,8 @@ def cond(input: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number |A| |A^-1| in the norm p of `matrix_norm`: without p, the quotient of largest and smallest singular value."""
     require_arrays("cond", input=input)
     require(p is None or p in _ORDERS, "cond", f"p must be None or one of {', '.join(map(repr, _ORDERS))}, got {p!r}")
+    if 0 in input.shape[-2:]:
+        return create.full(input.shape[:-2], 0, input.dtype.to_real())
     if p in (None, 2, -2):
         largest, smallest = (matrix_norm(input, order) for order in (2, -2))
         return elementwise.div(smallest, largest) if p == -2 else elementwise.div(largest, smallest)

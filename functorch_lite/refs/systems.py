@@ -106,7 +106,16 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple:
     """`solve` that says what it found instead of raising: a named tuple (result, info), info being 0 or the number (int32, from 1) of the
     first zero pivot. With ``check_errors`` it raises as well."""
-    return _solve("solve_ex", A, B, left, check_errors)
+    x, info = _solve("solve_ex", A, B, left, check_errors)
+    return x, _before_spreading(info, A.shape[:-2])
+
+
+def _before_spreading(x, target):
+    """x, which was broadcast from this shape, as it was."""
+    if x.shape == target or 0 in x.shape:
+        return x if x.shape == target else create.full(target, 0, x.dtype)
+    limits = (*[1] * (x.ndim - len(target)), *target)
+    return shape.reshape(shape.slice_(x, (0,) * x.ndim, limits, (1,) * x.ndim), target)
 
 
 def _solve(name, A, B, left, check):
