@@ -56,6 +56,7 @@ from ..refs.margins import (
     soft_margin_loss,
     triplet_margin_loss,
 )
+from ..refs.matrices import pdist
 from ..refs.normalization import layer_norm, local_response_norm, rms_norm, standardize
 from ..refs.norms import normalize
 from ..refs.pool import (

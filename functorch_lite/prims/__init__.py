@@ -23,6 +23,7 @@ from . import (
     parts,
     random,
     reduce,
+    reflectors,
     scatters,
     settling,
     special,

@@ -13,16 +13,21 @@ from .dynamic import *
 from .elementwise import *
 from .equation import *
 from .extreme import *
+from .former import *
 from .gathers import *
 from .histograms import *
 from .index import *
 from .join import *
+from .least_squares import *
 from .linalg import *
+from .lowrank import *
 from .margins import *
 from .masked import *
+from .matrices import *
 from .normalization import *
 from .norms import *
 from .order import *
+from .packed import *
 from .parts import *
 from .promotion import broadcast_shapes, result_type
 from .quantiles import *
@@ -48,19 +53,24 @@ _PUBLIC = (
     create,
     distinct,
     dynamic,
-    equation,
     elementwise,
+    equation,
     extreme,
+    former,
     gathers,
     histograms,
     index,
     join,
+    least_squares,
     linalg,
+    lowrank,
     margins,
     masked,
+    matrices,
     normalization,
     norms,
     order,
+    packed,
     parts,
     quantiles,
     rearrange,

@@ -74,15 +74,19 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return norm(_plus(elementwise.sub(*_floats("pairwise_distance", x1, x2)), eps), p, -1, keepdim)
 
 
-def _cdist_reference(x1, x2, p=2.0):
+_COMPUTE_MODES = (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+def _cdist_reference(x1, x2, p=2.0, compute_mode=None):
     return np.linalg.norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
 
 
 @composite(reference=_cdist_reference)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norm of the difference of every row of x1 [..., n, d] with every row of x2 [..., m, d]: [..., n, m].
 
-    By differences, which are exact where rows are near each other; the derivative where they coincide is 0.
+    By differences, whatever PyTorch's compute_mode, which are exact where rows are near each other; the derivative where they coincide
+    is 0.
 
     >>> import functorch_lite as fl
     >>> fl.cdist(fl.asarray([[0.0, 0.0]]), fl.asarray([[3.0, 4.0], [0.0, 1.0]])).tolist()
@@ -91,6 +95,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     require_arrays("cdist", x1=x1, x2=x2)
     ok = x1.ndim >= 2 and x2.ndim >= 2 and x1.shape[-1] == x2.shape[-1]
     require(ok, "cdist", f"expected x1 [..., n, d] and x2 [..., m, d], got {shown(x1, x2)}")
+    require(compute_mode in _COMPUTE_MODES, "cdist", f"{compute_mode!r} is not a valid value for compute_mode", ValueError)
     require(p >= 0, "cdist", f"p must not be negative, got {p}")
     rows, columns = (shape.reshape(x, (*x.shape[:-at], 1, *x.shape[-at:])) for x, at in ((x1, 1), (x2, 2)))
     return norm(elementwise.sub(*_floats("cdist", rows, columns)), p, -1)
