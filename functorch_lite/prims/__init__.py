@@ -18,6 +18,7 @@ from . import (
     elementwise,
     fft,
     index,
+    integers,
     linalg,
     order,
     parts,

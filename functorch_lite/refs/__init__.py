@@ -13,6 +13,7 @@ from .equation import *
 from .extreme import *
 from .gathers import *
 from .index import *
+from .integers import *
 from .join import *
 from .linalg import *
 from .margins import *
@@ -47,6 +48,7 @@ _PUBLIC = (
     extreme,
     gathers,
     index,
+    integers,
     join,
     linalg,
     margins,

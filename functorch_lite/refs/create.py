@@ -116,6 +116,19 @@ def full_like(input: Tensor, fill_value: Tensor, *, dtype=None, device=None) -> 
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=_device_of(x, device))
 
 
+@composite(method=True, reference=lambda x, value: np.full_like(x, value))
+def fill(input: Tensor, value: Tensor) -> Tensor:
+    """Every element of input set to one value, a number or 0-dim Array, in the dtype of input.
+
+    >>> import functorch_lite as fl
+    >>> fl.fill(fl.asarray([1.0, 2.0]), 7).tolist()
+    [7.0, 7.0]
+    """
+    x, v = array_of(input), array_of(value)
+    require(v.ndim == 0, "fill", f"value must be a number or a 0-dim Array, got {v.aval}")
+    return cast(value, x.dtype, x.shape)
+
+
 # ------------------------------------------------------------------------------------------------------------- ranges
 
 
@@ -276,5 +289,5 @@ triu_indices = _triangle_indices("triu_indices", np.triu_indices, "upper")
 
 
 __all__ = (
-    "arange empty empty_like eye full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
+    "arange empty empty_like eye fill full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
 ).split()

@@ -9,21 +9,11 @@ import numpy as np
 
 from ..core.op import Tensor, composite
 from ..prims import algebra, bits, compare, elementwise, special
+from ..prims.special import scipy_function
 from .arguments import require, require_floating
 from .elementwise import exp2, expm1, log1p, round, sigmoid, sinc  # noqa: F401  # fl.special has them too
 from .families import alias, binary, unary
 from .promotion import float_of, promoted
-
-
-def _scipy(name):
-    """SciPy's function of this name, imported when it is first called."""
-
-    def reference(*args):
-        import scipy.special
-
-        return getattr(scipy.special, name)(*args)
-
-    return reference
 
 
 erf = unary("erf", special.erf, "fl.erf(fl.asarray([0.0])) -> [0.0]", inexact=True)
@@ -45,7 +35,7 @@ i1e = unary("i1e", special.i1e, "fl.special.i1e(fl.asarray([0.0])) -> [0.0]", **
 zeta = binary("zeta", special.zeta, **_ours)
 
 
-@composite(namespace="fl.special", reference=_scipy("betainc"))
+@composite(namespace="fl.special", reference=scipy_function("betainc"))
 def betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """The regularized incomplete beta function of x in [0, 1], promoted and broadcast; it can be differentiated in x.
 
@@ -71,7 +61,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 alias(polygamma=lambda self, n: polygamma(n, self))
 
 
-@composite(namespace="fl.special", reference=_scipy("ndtr"))
+@composite(namespace="fl.special", reference=scipy_function("ndtr"))
 def ndtr(input: Tensor) -> Tensor:
     """The distribution function of the normal distribution: (1 + erf(x / sqrt(2))) / 2, accurate in the left tail.
 
@@ -82,7 +72,7 @@ def ndtr(input: Tensor) -> Tensor:
     return elementwise.scaled(special.erfc(elementwise.scaled(float_of(input), -math.sqrt(0.5))), 0.5)
 
 
-@composite(namespace="fl.special", reference=_scipy("entr"))
+@composite(namespace="fl.special", reference=scipy_function("entr"))
 def entr(input: Tensor) -> Tensor:
     """-x log(x), 0 at 0 and -inf for negative x; integers become float32.
 
@@ -114,11 +104,11 @@ def _weighted_log(name, log, pole, reference, doc, namespace):
     return composite(f, namespace=namespace, method=namespace == "fl", reference=reference)
 
 
-xlogy = _weighted_log("xlogy", elementwise.log, 0, _scipy("xlogy"), "input * log(other)", "fl")
-xlog1py = _weighted_log("xlog1py", elementwise.log1p, -1, _scipy("xlog1py"), "input * log(1 + other)", "fl.special")
+xlogy = _weighted_log("xlogy", elementwise.log, 0, scipy_function("xlogy"), "input * log(other)", "fl")
+xlog1py = _weighted_log("xlog1py", elementwise.log1p, -1, scipy_function("xlog1py"), "input * log(1 + other)", "fl.special")
 
 
-@composite(method=True, reference=lambda x, eps=None: _scipy("logit")(x if eps is None else np.clip(x, eps, 1 - eps)))
+@composite(method=True, reference=lambda x, eps=None: scipy_function("logit")(x if eps is None else np.clip(x, eps, 1 - eps)))
 def logit(input: Tensor, eps: Number = None) -> Tensor:
     """log(x / (1 - x)), the inverse of `sigmoid`; with ``eps``, x is first moved into [eps, 1 - eps]. Integers become float32.
 
@@ -150,7 +140,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _multigammaln(x, p):
-    return p * (p - 1) / 4 * math.log(math.pi) + sum(_scipy("gammaln")(x - j / 2) for j in range(p))
+    return p * (p - 1) / 4 * math.log(math.pi) + sum(scipy_function("gammaln")(x - j / 2) for j in range(p))
 
 
 gammaln, psi, multigammaln, expit = lgamma, digamma, mvlgamma, sigmoid
