@@ -7,6 +7,7 @@ door through which that circle is entered.
 from . import shape  # isort: skip
 from ..core.op import REGISTRY as _REGISTRY
 from . import (
+    bessel,
     bits,
     callback,
     checks,
@@ -22,6 +23,7 @@ from . import (
     linalg,
     order,
     parts,
+    polynomials,
     random,
     reduce,
     scatters,

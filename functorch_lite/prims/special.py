@@ -90,7 +90,9 @@ def _ndtri_impl(p):
 
 
 erf = real_function("erf", lax.erf, lambda ans, x: scaled(_bell(x), 2 / _ROOT_PI), reference="erf", doc="The error function.")
-erfc = real_function("erfc", lax.erfc, lambda ans, x: scaled(_bell(x), -2 / _ROOT_PI), reference="erfc", doc="1 - erf(x), accurate for large x.")
+erfc = real_function(
+    "erfc", lax.erfc, lambda ans, x: scaled(_bell(x), -2 / _ROOT_PI), reference="erfc", doc="1 - erf(x), accurate for large x."
+)
 erfcx = real_function(
     "erfcx",
     _erfcx_impl,

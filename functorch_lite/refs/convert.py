@@ -56,7 +56,11 @@ def _method(name: str, dtype: DType):
     def method(self, memory_format=None):
         return to(self, dtype=dtype)
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"As {dtype}. XLA chooses how elements lie, whatever memory_format."
+    method.__name__, method.__qualname__, method.__doc__ = (
+        name,
+        f"Array.{name}",
+        f"As {dtype}. XLA chooses how elements lie, whatever memory_format.",
+    )
     setattr(Operable, name, method)
 
 

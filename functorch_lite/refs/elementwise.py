@@ -11,7 +11,7 @@ from ..core.dtype import BOOL, INTEGER, NUMBERS, complex128, float64
 from ..core.op import Tensor, composite
 from ..prims import algebra, bits, compare, create, elementwise, parts, trig
 from .arguments import require, shown
-from .families import alias, binary, method, unary
+from .families import BOTH, FIRST, ONE, alias, binary, method, unary
 from .promotion import array_of, float_of, promoted, result_type, to_dtype
 
 # --------------------------------------------------------------------------------------------------------- of one array
@@ -209,7 +209,7 @@ def _times(name, input, other, alpha):
     return elementwise.mul(*promoted(other, alpha, dtype=dtype))
 
 
-@composite(method=True, reference=lambda x, y, *, alpha=1: y - alpha * x)
+@composite(method=True, reference=lambda x, y, *, alpha=1: y - alpha * x, traits=FIRST)
 def rsub(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor:
     """other - alpha * input: `sub` with its arguments exchanged."""
     return sub(other, input, alpha=alpha)
@@ -307,7 +307,7 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     return elementwise.floor(compare.select(compare.eq(y, zero), quotient, q))
 
 
-@composite(method=True, reference=np.remainder)
+@composite(method=True, reference=np.remainder, traits=ONE)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """input - other * floor(input / other): Python's %, with the sign of other. Raises for an integer zero divisor.
 
@@ -320,7 +320,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
     return compare.select(_opposite(r, y), elementwise.add(r, y), r)
 
 
-fmod = binary("fmod", elementwise.rem, "fl.fmod(fl.asarray([-3, 3]), 2) -> [-1, 1]")
+fmod = binary("fmod", elementwise.rem, "fl.fmod(fl.asarray([-3, 3]), 2) -> [-1, 1]", traits=FIRST)
 alias(negative=neg, multiply=mul, subtract=sub, divide=div, true_divide=div)
 subtract = sub
 
@@ -329,7 +329,7 @@ subtract = sub
 _SMALL = 8  # exponents up to which multiplying is as exact as the power function
 
 
-@composite(name="pow", reference=elementwise.pow.op.reference)
+@composite(name="pow", reference=elementwise.pow.op.reference, traits=ONE)
 def _pow(input: Tensor, exponent: Tensor) -> Tensor:
     """input ** exponent, promoted and broadcast."""
     x, y = promoted(input, exponent)
@@ -374,7 +374,7 @@ def pow(input: Tensor, exponent: Tensor) -> Tensor:
 pow.op = _pow.op
 
 
-@composite(method=True, reference=lambda x, y: np.float_power(x, y))
+@composite(method=True, reference=lambda x, y: np.float_power(x, y), traits=ONE)
 def float_power(input: Tensor, exponent: Tensor) -> Tensor:
     """input ** exponent in float64, or complex128 if either is complex.
 
@@ -386,7 +386,7 @@ def float_power(input: Tensor, exponent: Tensor) -> Tensor:
     return elementwise.pow(*promoted(input, exponent, dtype=dtype))
 
 
-@composite(method=True, reference=np.ldexp)
+@composite(method=True, reference=np.ldexp, traits=BOTH)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input * 2 ** other, of float dtype; integers become float32.
 
@@ -397,7 +397,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return mul(input, elementwise.exp2(float_of(other)))
 
 
-@composite(method=True, reference=np.hypot)
+@composite(method=True, reference=np.hypot, traits=BOTH)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """sqrt(input**2 + other**2) without overflow, of float dtype; its derivative at (0, 0) is 0.
 
@@ -421,13 +421,13 @@ def root(x):
 
 # ------------------------------------------------------------------------------------------------------------- others
 
-atan2 = binary("atan2", trig.atan2, "fl.atan2(fl.asarray([0.0]), fl.asarray([1.0])) -> [0.0]", inexact=True)
+atan2 = binary("atan2", trig.atan2, "fl.atan2(fl.asarray([0.0]), fl.asarray([1.0])) -> [0.0]", inexact=True, traits=BOTH)
 arctan2 = atan2
 alias(arctan2=atan2)
-nextafter = binary("nextafter", elementwise.nextafter)
+nextafter = binary("nextafter", elementwise.nextafter, traits=BOTH)
 
 
-@composite(method=True, reference=lambda x, y: np.logaddexp(x, y))
+@composite(method=True, reference=lambda x, y: np.logaddexp(x, y), traits=BOTH)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """log(exp(input) + exp(other)) without overflow, of float or complex dtype.
 
@@ -440,7 +440,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     return elementwise.add(top, elementwise.log1p(elementwise.exp(gap)))
 
 
-@composite(method=True, reference=np.logaddexp2)
+@composite(method=True, reference=np.logaddexp2, traits=BOTH)
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2**input + 2**other) without overflow, of float dtype.
 

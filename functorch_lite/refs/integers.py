@@ -10,6 +10,7 @@ from ..core.dtype import INTEGER
 from ..core.op import Tensor, composite
 from ..prims import algebra, compare, elementwise, integers
 from .arguments import require, shown
+from .families import BOTH
 from .promotion import array_of, promoted
 
 
@@ -20,7 +21,7 @@ def _two_integers(name, input, other):
     return x, y
 
 
-@composite(method=True, reference=np.gcd, traits={"arrays": ("input", "other")})
+@composite(method=True, reference=np.gcd, traits=BOTH)
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, which is not negative (0 of two zeros), promoted and broadcast. RuntimeError unless both are integers.
 
@@ -31,7 +32,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     return integers.gcd(*_two_integers("gcd", input, other))
 
 
-@composite(method=True, reference=np.lcm, traits={"arrays": ("input", "other")})
+@composite(method=True, reference=np.lcm, traits=BOTH)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple, which is not negative (0 where either is 0), promoted and broadcast. RuntimeError unless both are integers.
 

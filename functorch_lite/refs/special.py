@@ -12,7 +12,7 @@ from ..prims import algebra, bits, compare, elementwise, special
 from ..prims.special import scipy_function
 from .arguments import require, require_floating
 from .elementwise import exp2, expm1, log1p, round, sigmoid, sinc  # noqa: F401  # fl.special has them too
-from .families import alias, binary, unary
+from .families import BOTH, ONE, alias, binary, unary
 from .promotion import float_of, promoted
 
 
@@ -22,8 +22,8 @@ erfinv = unary("erfinv", special.erfinv, "fl.erfinv(fl.asarray([0.0])) -> [0.0]"
 lgamma = unary("lgamma", special.lgamma, "fl.lgamma(fl.asarray([3.0])) -> [0.69314...]", inexact=True)
 digamma = unary("digamma", special.digamma, inexact=True)
 i0 = unary("i0", special.i0, inexact=True)
-igamma = binary("igamma", special.igamma, "fl.igamma(fl.asarray([1.0]), fl.asarray([0.0])) -> [0.0]", inexact=True)
-igammac = binary("igammac", special.igammac, "fl.igammac(fl.asarray([1.0]), fl.asarray([0.0])) -> [1.0]", inexact=True)
+igamma = binary("igamma", special.igamma, "fl.igamma(fl.asarray([1.0]), fl.asarray([0.0])) -> [0.0]", inexact=True, traits=BOTH)
+igammac = binary("igammac", special.igammac, "fl.igammac(fl.asarray([1.0]), fl.asarray([0.0])) -> [1.0]", inexact=True, traits=BOTH)
 
 _ours = {"namespace": "fl.special", "method": False, "inexact": True}
 erfcx = unary("erfcx", special.erfcx, "fl.special.erfcx(fl.asarray([0.0])) -> [1.0]", **_ours)
@@ -32,7 +32,7 @@ ndtri = unary("ndtri", special.ndtri, "fl.special.ndtri(fl.asarray([0.5])) -> [0
 i0e = unary("i0e", special.i0e, **_ours)
 i1 = unary("i1", special.i1, "fl.special.i1(fl.asarray([0.0])) -> [0.0]", **_ours)
 i1e = unary("i1e", special.i1e, "fl.special.i1e(fl.asarray([0.0])) -> [0.0]", **_ours)
-zeta = binary("zeta", special.zeta, **_ours)
+zeta = binary("zeta", special.zeta, **_ours, traits=ONE)
 
 
 @composite(namespace="fl.special", reference=scipy_function("betainc"))
@@ -101,7 +101,7 @@ def _weighted_log(name, log, pole, reference, doc, namespace):
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{doc}, and 0 where input is 0, whatever other (unless NaN); promoted and broadcast, integers become float32."
-    return composite(f, namespace=namespace, method=namespace == "fl", reference=reference)
+    return composite(f, namespace=namespace, method=namespace == "fl", reference=reference, traits=ONE)
 
 
 xlogy = _weighted_log("xlogy", elementwise.log, 0, scipy_function("xlogy"), "input * log(other)", "fl")
