@@ -30,7 +30,9 @@ from .scatters import *
 from .shape import *
 from .softmaxes import *
 from .special import *
+from .spectra import *
 from .systems import *
+from .windows import *
 
 from . import at, attention, bessel, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
 
@@ -64,6 +66,8 @@ _PUBLIC = (
     shape,
     softmaxes,
     special,
+    spectra,
     systems,
+    windows,
 )
 __all__ = ["broadcast_shapes", "result_type", *(name for module in _PUBLIC for name in module.__all__)]

@@ -18,8 +18,9 @@ def _to_dtype(input: Tensor, dtype: DType) -> Tensor:
 def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None) -> Tensor:
     """Input with another dtype, on another device, or both: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`.
 
-    `memory_format` means nothing here: XLA chooses how elements lie. Itself where nothing changes. Floats become ints by truncation, a complex number keeps its real part, and whatever is not
-    zero is True. RuntimeError for moving a traced value, since a program runs on one device: move its inputs.
+    `memory_format` means nothing here: XLA chooses how elements lie. Itself where nothing changes. Floats become ints by truncation, a
+    complex number keeps its real part, and whatever is not zero is True. RuntimeError for moving a traced value, since a program runs on
+    one device: move its inputs.
 
     >>> import functorch_lite as fl
     >>> fl.asarray([1.5, -2.5]).to(fl.int64).tolist(), fl.asarray([0, 2]).to("bool").tolist()

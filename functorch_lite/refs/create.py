@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import wraps
 from numbers import Number
 
 import numpy as np
@@ -37,6 +38,17 @@ def _fits(name: str, dtype, *values) -> None:
 def placed(x, device):
     """x on the device that was asked for, if any."""
     return x if device is None else x.to(device=device)
+
+
+def placing(function):
+    """The function users call, which takes a device too, of an op that makes arrays of nothing."""
+
+    @wraps(function)
+    def f(*args, device=None, **named):
+        return placed(function(*args, **named), device)
+
+    f.op = function.op
+    return f
 
 
 # ---------------------------------------------------------------------------------------------------------- constants

@@ -15,7 +15,6 @@ from .elementwise import exp2, expm1, log1p, round, sigmoid, sinc  # noqa: F401 
 from .families import BOTH, ONE, alias, binary, unary
 from .promotion import float_of, promoted
 
-
 erf = unary("erf", special.erf, "fl.erf(fl.asarray([0.0])) -> [0.0]", inexact=True)
 erfc = unary("erfc", special.erfc, "fl.erfc(fl.asarray([0.0])) -> [1.0]", inexact=True)
 erfinv = unary("erfinv", special.erfinv, "fl.erfinv(fl.asarray([0.0])) -> [0.0]", inexact=True)

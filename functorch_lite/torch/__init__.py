@@ -98,10 +98,12 @@ from ..nn.queries import (
     is_tensor,
     numel,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from ..nn.recurrent_layers import gru, lstm, lstm_cell, rnn_relu, rnn_tanh
 from ..nn.tensor import Tensor
+from ..nn.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from ..refs import (
     abs,
     absolute,
@@ -257,6 +259,7 @@ from ..refs import (
     isneginf,
     isposinf,
     isreal,
+    istft,
     kron,
     kthvalue,
     layer_norm,
@@ -371,6 +374,7 @@ from ..refs import (
     stack,
     std,
     std_mean,
+    stft,
     sub,
     subtract,
     sum,
@@ -406,7 +410,7 @@ from ..refs import (
 from ..transforms.vmap import vmap
 from ._imports import install
 
-from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, special, utils  # isort: skip
+from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, signal, special, utils  # isort: skip
 
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
