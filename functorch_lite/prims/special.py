@@ -139,11 +139,12 @@ def _zeta_impl(x, q):
     pole = lax.bitwise_and(lax.bitwise_and(lax.le(q, number(0)), whole(q)), proper)
     far = lax.bitwise_and(lax.eq(q, number(math.inf)), lax.gt(x, number(1)))
     at = lambda v: lax.zeta(x, lax.select(lax.bitwise_and(left, lax.bitwise_not(pole)), v, number(1)))
-    behind = lax.sub(at(lax.sub(lax.ceil(q), q)), at(lax.sub(number(1), q)))
-    half = lax.mul(x, number(0.5))
-    reflected = lax.add(at(lax.sub(q, lax.floor(q))), lax.select(whole(half), behind, lax.neg(behind)))
+    even = whole(lax.mul(x, number(0.5)))
+    signed = lambda v: lax.select(even, v, lax.neg(v))
+    reflected = lax.add(at(lax.sub(q, lax.floor(q))), signed(at(lax.sub(lax.ceil(q), q))))
+    reflected = lax.sub(reflected, signed(at(lax.sub(number(1), q))))
     reflected = lax.select(whole(x), reflected, number(math.nan))
-    value = lax.select(left, reflected, lax.zeta(x, lax.select(left, number(1), q)))
+    value = lax.select(left, reflected, lax.zeta(x, lax.select(lax.le(q, number(0)), number(1), q)))
     return lax.select(pole, number(math.inf), lax.select(far, number(0), value))
 
 

@@ -99,7 +99,11 @@ def main():
     tables |= {f"Y{n}": series(on(0, 64, regular_part(n)), 40) for n in (0, 1)}
     tables |= {f"{part}{n}": series(on(0, 1, bessel_modulus(n, part))) for n in (0, 1) for part in "PQ"}
     tables |= {f"K{n}": series(on(0, 1, decaying(n))) for n in (0, 1)}
-    tables |= {"AI_LEFT": series(on(-8, -3, mp.airyai)), "AI_MIDDLE": series(on(-3, 1, mp.airyai)), "AI_RIGHT": series(on(0, 1, airy_decaying), 80)}
+    tables |= {
+        "AI_LEFT": series(on(-8, -3, mp.airyai)),
+        "AI_MIDDLE": series(on(-3, 1, mp.airyai)),
+        "AI_RIGHT": series(on(0, 1, airy_decaying), 80),
+    }
     tables |= {f"AI_{part}": series(on(0, 1, airy_modulus(part)), 40) for part in "PQ"}
     for name, coefficients in tables.items():
         print(f"{name} = (\n" + "".join(f"    {float(c)!r},\n" for c in coefficients) + ")")
