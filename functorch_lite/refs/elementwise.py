@@ -222,7 +222,7 @@ def _added(name, doc, term, reference):
         return elementwise.add(x, t if value is None else elementwise.mul(*promoted(t, value, dtype=x.dtype)))
 
     f.__name__, f.__doc__ = name, f"{doc} All are promoted and broadcast; value, a number, is 1 unless given."
-    return composite(f, method=True, reference=reference)
+    return composite(f, method=True, reference=reference, traits={"arrays": ("input", "tensor1", "tensor2")})
 
 
 def _quotient(y, z):
@@ -234,7 +234,7 @@ addcmul = _added("addcmul", "input + value * tensor1 * tensor2.", elementwise.mu
 addcdiv = _added("addcdiv", "input + value * tensor1 / tensor2.", _quotient, lambda x, y, z, *, value=1: x + value * y / z)
 
 
-@composite(method=True, reference=lambda x, y, w: x + w * (y - x))
+@composite(method=True, reference=lambda x, y, w: x + w * (y - x), traits={"arrays": ("input", "end")})
 def lerp(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """input + weight * (end - input), of float or complex dtype: exact at both ends, since it starts from the nearer one.
 
