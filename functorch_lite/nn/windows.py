@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .. import fft
-from ..refs import windows
+from ..refs import fourier, windows
 from .create import constructor
 
 _WINDOWS = "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall".split()
@@ -13,4 +12,4 @@ bartlett, blackman, cosine, exponential, gaussian, general_cosine, general_hammi
 bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
     constructor(getattr(windows, f"{name}_window"), floats=True) for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
 )
-fftfreq, rfftfreq = (constructor(f, floats=True) for f in (fft.fftfreq, fft.rfftfreq))
+fftfreq, rfftfreq = (constructor(f, floats=True) for f in (fourier.fftfreq, fourier.rfftfreq))

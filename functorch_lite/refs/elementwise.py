@@ -12,7 +12,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, bits, compare, create, elementwise, parts, trig
 from .arguments import require, shown
 from .families import BOTH, FIRST, ONE, alias, binary, method, unary
-from .promotion import array_of, float_of, promoted, result_type, to_dtype
+from .promotion import array_of, float_of, in_float32, promoted, result_type, to_dtype
 
 # --------------------------------------------------------------------------------------------------------- of one array
 
@@ -218,19 +218,22 @@ def rsub(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor
 def _added(name, doc, term, reference):
     def f(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | None = None) -> Tensor:
         x, y, z = promoted(input, tensor1, tensor2)
-        t = term(y, z)
+        t = term(y, z, aval_of(tensor1).dtype.is_inexact or aval_of(tensor2).dtype.is_inexact)
         return elementwise.add(x, t if value is None else elementwise.mul(*promoted(t, value, dtype=x.dtype)))
 
     f.__name__, f.__doc__ = name, f"{doc} All are promoted and broadcast; value, a number, is 1 unless given."
     return composite(f, method=True, reference=reference, traits={"arrays": ("input", "tensor1", "tensor2")})
 
 
-def _quotient(y, z):
-    require(y.dtype.is_inexact, "addcdiv", f"expected a float or complex dtype, got {y.aval} and {z.aval}; convert with .to(fl.float32)")
+def _quotient(y, z, inexact: bool):
+    ok = y.dtype.is_inexact and inexact
+    require(ok, "addcdiv", f"tensor1 and tensor2 must not both be integers, got {y.aval} and {z.aval}; convert with .to(fl.float32)")
     return elementwise.div(y, z)
 
 
-addcmul = _added("addcmul", "input + value * tensor1 * tensor2.", elementwise.mul, lambda x, y, z, *, value=1: x + value * y * z)
+addcmul = _added(
+    "addcmul", "input + value * tensor1 * tensor2.", lambda y, z, _: elementwise.mul(y, z), lambda x, y, z, *, value=1: x + value * y * z
+)
 addcdiv = _added("addcdiv", "input + value * tensor1 / tensor2.", _quotient, lambda x, y, z, *, value=1: x + value * y / z)
 
 
@@ -435,9 +438,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> fl.logaddexp(fl.asarray([1000.0]), fl.asarray([0.0])).tolist()
     [1000.0]
     """
-    x, y = promoted(input, other, inexact=True)
-    top, gap = _apart(x, y)
-    return elementwise.add(top, elementwise.log1p(elementwise.exp(gap)))
+    return in_float32(_logaddexp, *promoted(input, other, inexact=True))
 
 
 @composite(method=True, reference=np.logaddexp2, traits=BOTH)
@@ -448,7 +449,15 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     >>> fl.logaddexp2(fl.asarray([1.0]), fl.asarray([1.0])).tolist()
     [2.0]
     """
-    x, y = promoted(input, other, inexact=True)
+    return in_float32(_logaddexp2, *promoted(input, other, inexact=True))
+
+
+def _logaddexp(x, y):
+    top, gap = _apart(x, y)
+    return elementwise.add(top, elementwise.log1p(elementwise.exp(gap)))
+
+
+def _logaddexp2(x, y):
     top, gap = _apart(x, y)
     return elementwise.add(top, elementwise.scaled(elementwise.log1p(elementwise.exp2(gap)), 1 / math.log(2)))
 
@@ -470,7 +479,11 @@ def sinc(input: Tensor) -> Tensor:
     >>> fl.sinc(fl.asarray([0.0])).tolist()
     [1.0]
     """
-    x = elementwise.scaled(float_of(input), math.pi)
+    return in_float32(_sinc, float_of(input))
+
+
+def _sinc(x):
+    x = elementwise.scaled(x, math.pi)
     origin = compare.eq(x, algebra.zeros(x.aval))
     safe = compare.select(origin, algebra.one_like(x), x)
     return compare.select(origin, algebra.one_like(x), elementwise.div(trig.sin(safe), safe))

@@ -13,7 +13,7 @@ from ..prims.special import scipy_function
 from .arguments import require, require_floating
 from .elementwise import exp2, expm1, log1p, round, sigmoid, sinc  # noqa: F401  # fl.special has them too
 from .families import BOTH, ONE, alias, binary, unary
-from .promotion import float_of, promoted
+from .promotion import float_of, in_float32, promoted
 
 erf = unary("erf", special.erf, "fl.erf(fl.asarray([0.0])) -> [0.0]", inexact=True)
 erfc = unary("erfc", special.erfc, "fl.erfc(fl.asarray([0.0])) -> [1.0]", inexact=True)
@@ -68,7 +68,7 @@ def ndtr(input: Tensor) -> Tensor:
     >>> fl.special.ndtr(fl.asarray([0.0])).tolist()
     [0.5]
     """
-    return elementwise.scaled(special.erfc(elementwise.scaled(float_of(input), -math.sqrt(0.5))), 0.5)
+    return in_float32(lambda x: elementwise.scaled(special.erfc(elementwise.scaled(x, -math.sqrt(0.5))), 0.5), float_of(input))
 
 
 @composite(namespace="fl.special", reference=scipy_function("entr"))
@@ -84,7 +84,7 @@ def entr(input: Tensor) -> Tensor:
     positive = bits.bitwise_not(compare.le(x, zero))
     safe = compare.select(positive, x, algebra.one_like(x))
     below = compare.select(compare.lt(x, zero), algebra.full_like(x, float("-inf")), zero)
-    value = elementwise.neg(elementwise.mul(safe, elementwise.log(safe)))
+    value = in_float32(lambda x: elementwise.neg(elementwise.mul(x, elementwise.log(x))), safe)
     return compare.select(positive, value, below)
 
 
@@ -96,7 +96,7 @@ def _weighted_log(name, log, pole, reference, doc, namespace):
         nothing = compare.eq(x, algebra.zeros(x.aval))
         wild = bits.bitwise_or(compare.le(y, algebra.full_like(y, pole)), compare.eq(y, algebra.full_like(y, float("inf"))))
         safe = compare.select(bits.bitwise_and(nothing, wild), algebra.full_like(y, pole + 1), y)
-        return elementwise.mul(x, log(safe))
+        return in_float32(lambda x, y: elementwise.mul(x, log(y)), x, safe)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{doc}, and 0 where input is 0, whatever other (unless NaN); promoted and broadcast, integers become float32."
@@ -117,9 +117,13 @@ def logit(input: Tensor, eps: Number = None) -> Tensor:
     """
     x = float_of(input)
     require_floating("logit", x)
-    if eps is not None:
-        x = compare.clamp(x, algebra.full_like(x, eps), algebra.full_like(x, 1 - eps))
-    return elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x)))
+
+    def value(x):
+        if eps is not None:
+            x = compare.clamp(x, algebra.full_like(x, eps), algebra.full_like(x, 1 - eps))
+        return elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x)))
+
+    return in_float32(value, x)
 
 
 @composite(method=True, reference=lambda x, p: _multigammaln(x, p))
