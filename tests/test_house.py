@@ -34,6 +34,7 @@ ROOMS = {
     "fft": {"refs"},
     "masked": {"refs"},
     "special": {"refs"},
+    "signal": {"refs"},
     "nn": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random"},
     "optim": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn"},
     "utils": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn", "optim", "random"},

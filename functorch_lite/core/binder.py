@@ -64,6 +64,16 @@ def _frozen(x):
     return tuple([_frozen(y) for y in x]) if x.__class__ is list or x.__class__ is tuple else x
 
 
+def _refuse_numbers(op, face: Face | None, args: tuple) -> None:
+    """Raises for numbers where PyTorch has none: among Faces, in the arguments that the op's trait `arrays` names; and everywhere at once."""
+    if all(x.__class__ in NUMBERS for x in args if x is not None):
+        raise TypeError(f"{op.name}: expected at least one Array, got numbers only: {', '.join(map(repr, args))}; wrap one with fl.asarray")
+    for name in op.traits["arrays"] if face is not None else ():
+        x = args[op.tensors.index(name)]
+        if x.__class__ in NUMBERS:
+            raise TypeError(f"{op.name}: argument '{name}' must be a Tensor, not {type(x).__name__}, got {x!r}; wrap it with torch.tensor")
+
+
 # ------------------------------------------------------------------------------------------------------- generating
 
 
@@ -120,6 +130,11 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
     space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
     space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
     head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
+    picky = "arrays" in op.traits
+    if picky:
+        space["_refuse_numbers"] = _refuse_numbers
+        body.append("_lifted = False")
+        last.append(f"if _lifted: _refuse_numbers(_op, _face, ({''.join(f'{n}, ' for n in op.tensors)}))")
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             head.append("*" + p.name)
@@ -141,7 +156,7 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
             body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
             if operator:
                 body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
-            body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
+            body.append(f"    else: {n} = _lift({n}, _op, {n!r}){'; _lifted = True' * picky}")
             if op.view is not None and n == op.tensors[0]:
                 body.append("_viewed = _face")
         elif kind.startswith(("Dims", "Shape")):

@@ -23,6 +23,7 @@ For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
 
     family, categories, partials                    of the constructor that derived its rules
     own_rule                                        its derivative is the user's: every transform must see the call
+    arrays                                          which arguments PyTorch wants as tensors; not all of the others may be numbers
     views, reshapes, overlaps, block                how it looks at its first argument (views, in-place writes)
     key, drawing, split                             it draws: by which key, whether at all, and how a key is split for rows
     reads                                           from which operand on its `checks` look at data

@@ -10,6 +10,7 @@ from ..core.face import Face
 from ..refs import create, random
 from ..transforms.shapes import eval_shape
 from .generator import Generator, default_generator
+from .queries import strided
 from .tensor import Tensor, without_history
 
 DEFAULTS: dict = {"dtype": float32, "device": None}  # on which programs depend
@@ -99,10 +100,13 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) ->
 # --------------------------------------------------------------------------------------------------------- of numbers
 
 
-def _constructor(name: str, *, floats: bool):
-    function = getattr(create, name)
+def constructor(function, *, floats: bool):
+    """A constructor of the functional face as one of Tensors. ``floats``: it makes floats, of the default dtype."""
+    name = function.__name__
 
     def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, **named):
+        if layout is not None and layout is not strided:
+            raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         args = [a.array if isinstance(a, Tensor) else a for a in args]
         if dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
             dtype = DEFAULTS["dtype"]
@@ -111,6 +115,10 @@ def _constructor(name: str, *, floats: bool):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A Tensor made by `fl.{name}`, of the default dtype where it makes floats."
     return f
+
+
+def _constructor(name: str, *, floats: bool):
+    return constructor(getattr(create, name), floats=floats)
 
 
 zeros, ones, eye, linspace, logspace = (_constructor(n, floats=True) for n in ("zeros", "ones", "eye", "linspace", "logspace"))

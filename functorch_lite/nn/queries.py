@@ -44,6 +44,7 @@ class MemoryFormat:
         return self.name
 
 
-contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
-    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 )
+strided, sparse_coo = map(MemoryFormat, ("strided", "sparse_coo"))  # layouts; only the first has tensors here

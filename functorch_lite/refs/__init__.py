@@ -17,6 +17,7 @@ from .former import *
 from .gathers import *
 from .histograms import *
 from .index import *
+from .integers import *
 from .join import *
 from .least_squares import *
 from .linalg import *
@@ -38,9 +39,11 @@ from .scatters import *
 from .shape import *
 from .softmaxes import *
 from .special import *
+from .spectra import *
 from .systems import *
+from .windows import *
 
-from . import at, attention, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bessel, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -60,6 +63,7 @@ _PUBLIC = (
     gathers,
     histograms,
     index,
+    integers,
     join,
     least_squares,
     linalg,
@@ -80,6 +84,8 @@ _PUBLIC = (
     shape,
     softmaxes,
     special,
+    spectra,
     systems,
+    windows,
 )
 __all__ = ["broadcast_shapes", "result_type", *(name for module in _PUBLIC for name in module.__all__)]

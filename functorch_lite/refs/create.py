@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import wraps
 from numbers import Number
 
 import numpy as np
@@ -37,6 +38,17 @@ def _fits(name: str, dtype, *values) -> None:
 def placed(x, device):
     """x on the device that was asked for, if any."""
     return x if device is None else x.to(device=device)
+
+
+def placing(function):
+    """The function users call, which takes a device too, of an op that makes arrays of nothing."""
+
+    @wraps(function)
+    def f(*args, device=None, **named):
+        return placed(function(*args, **named), device)
+
+    f.op = function.op
+    return f
 
 
 # ---------------------------------------------------------------------------------------------------------- constants
@@ -114,6 +126,19 @@ def full_like(input: Tensor, fill_value: Tensor, *, dtype=None, device=None) -> 
     """
     x = array_of(asarray(input))
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=_device_of(x, device))
+
+
+@composite(method=True, reference=lambda x, value: np.full_like(x, value))
+def fill(input: Tensor, value: Tensor) -> Tensor:
+    """Every element of input set to one value, a number or 0-dim Array, in the dtype of input.
+
+    >>> import functorch_lite as fl
+    >>> fl.fill(fl.asarray([1.0, 2.0]), 7).tolist()
+    [7.0, 7.0]
+    """
+    x, v = array_of(input), array_of(value)
+    require(v.ndim == 0, "fill", f"value must be a number or a 0-dim Array, got {v.aval}")
+    return cast(value, x.dtype, x.shape)
 
 
 # ------------------------------------------------------------------------------------------------------------- ranges
@@ -276,5 +301,5 @@ triu_indices = _triangle_indices("triu_indices", np.triu_indices, "upper")
 
 
 __all__ = (
-    "arange empty empty_like eye full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
+    "arange empty empty_like eye fill full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
 ).split()

@@ -104,6 +104,14 @@ def float_of(x):
     return x if x.dtype.is_inexact else convert.convert(x, float32)
 
 
+def in_float32(f, *xs):
+    """f of Arrays of one dtype; of half-width floats computed in float32 and rounded once, as in PyTorch."""
+    dtype = xs[0].dtype
+    if not dtype.is_floating_point or dtype.itemsize >= 4:
+        return f(*xs)
+    return to_dtype(f(*[to_dtype(x, float32) for x in xs]), dtype)
+
+
 def canonical_dim(name: str, dim: int, ndim: int, *, insert: bool = False) -> int:
     """A dimension made non-negative; a 0-dim array counts as having one, as in PyTorch. ``insert``: a position between dimensions."""
     n = max(ndim + insert, 1)
@@ -134,6 +142,7 @@ __all__ = [
     "cast",
     "expand_to",
     "float_of",
+    "in_float32",
     "promoted",
     "result_type",
     "to_dtype",

@@ -98,10 +98,12 @@ from ..nn.queries import (
     is_tensor,
     numel,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from ..nn.recurrent_layers import gru, lstm, lstm_cell, rnn_relu, rnn_tanh
 from ..nn.tensor import Tensor
+from ..nn.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from ..refs import (
     abs,
     absolute,
@@ -218,6 +220,7 @@ from ..refs import (
     exp,
     exp2,
     expm1,
+    fill,
     fix,
     flatten,
     flip,
@@ -230,7 +233,9 @@ from ..refs import (
     fmin,
     fmod,
     frac,
+    frexp,
     gather,
+    gcd,
     ge,
     gradient,
     geqrf,
@@ -268,9 +273,11 @@ from ..refs import (
     isneginf,
     isposinf,
     isreal,
+    istft,
     kron,
     kthvalue,
     layer_norm,
+    lcm,
     ldexp,
     le,
     lerp,
@@ -359,6 +366,7 @@ from ..refs import (
     repeat_interleave,
     reshape,
     resolve_conj,
+    resolve_neg,
     result_type,
     rms_norm,
     rnn_relu_cell,
@@ -394,6 +402,7 @@ from ..refs import (
     stack,
     std,
     std_mean,
+    stft,
     sub,
     subtract,
     sum,
@@ -439,6 +448,7 @@ from ..transforms.vmap import vmap
 from ._imports import install
 
 from . import autograd, backends, cuda, fft, func, fx, linalg, masked, nn, optim, random, special, utils  # isort: skip
+from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, signal, special, utils  # isort: skip
 
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
