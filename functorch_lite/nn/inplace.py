@@ -89,6 +89,19 @@ def _in_place(name: str, function):
     return method
 
 
+def in_place_function(name: str):
+    """PyTorch's function for an in-place method: `torch.relu_(x)` is `x.relu_()`. None where there is no such method."""
+    if getattr(InPlace, name, None) is None and not callable(getattr(Operable, name[:-1], None)):
+        return None
+
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`input.{name}(...)`: writes into input, and returns it."
+    return function
+
+
 def _augmented(name: str):
     operator = getattr(Operable, f"__{name}__")
 

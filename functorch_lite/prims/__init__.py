@@ -23,6 +23,7 @@ from . import (
     parts,
     random,
     reduce,
+    rejection,
     scatters,
     settling,
     special,

@@ -6,12 +6,14 @@ from .compare import *
 from .contract import *
 from .conv import *
 from .convert import *
+from .copies import *
 from .create import *
 from .dynamic import *
 from .elementwise import *
 from .equation import *
 from .extreme import *
 from .gathers import *
+from .grids import *
 from .index import *
 from .join import *
 from .linalg import *
@@ -31,7 +33,7 @@ from .softmaxes import *
 from .special import *
 from .systems import *
 
-from . import at, attention, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, fourier, loss, operators, pool, random, resize, samplers  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -40,12 +42,14 @@ _PUBLIC = (
     contract,
     conv,
     convert,
+    copies,
     create,
     dynamic,
     equation,
     elementwise,
     extreme,
     gathers,
+    grids,
     index,
     join,
     linalg,

@@ -15,7 +15,9 @@ def _to_dtype(input: Tensor, dtype: DType) -> Tensor:
     return to_dtype(array_of(input), dtype)
 
 
-def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False) -> Tensor:
+def to(
+    input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None
+) -> Tensor:
     """Input with another dtype, on another device, or both: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`.
 
     Itself where nothing changes. Floats become ints by truncation, a complex number keeps its real part, and whatever is not
@@ -53,7 +55,7 @@ Operable.type_as = type_as
 
 
 def _method(name: str, dtype: DType):
-    def method(self):
+    def method(self, memory_format=None):
         return to(self, dtype=dtype)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"As {dtype}."
