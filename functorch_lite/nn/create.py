@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from builtins import range as _count
+
 import numpy as np
 
-from ..core.array import Array, asarray, meta
+from ..core.array import Array, meta
+from ..core.array import asarray as array_of
+from ..core.array import from_dlpack as of_dlpack
 from ..core.dtype import DType, as_dtype, float32
 from ..core.face import Face
 from ..refs import create
@@ -58,7 +62,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_me
     fl.int64
     """
     source = data.array if isinstance(data, Tensor) else data
-    value = asarray(_with_arrays(source), None if dtype is None else as_dtype(dtype))
+    value = array_of(_with_arrays(source), None if dtype is None else as_dtype(dtype))
     if (
         dtype is None
         and value.dtype is float32
@@ -88,6 +92,74 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     return tensor(ndarray)
+
+
+def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """A Tensor of numbers, lists, NumPy, DLPack or buffers; a Tensor is itself unless something is to change. Memory is never shared.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.asarray([1, 2]).dtype
+    fl.int64
+    """
+    if isinstance(obj, Tensor) and not copy:
+        out = as_tensor(obj, dtype, device)
+        return out.requires_grad_() if requires_grad else out
+    if copy is False:
+        raise ValueError("asarray: memory is never shared here, so copy=False cannot be had of what is no Tensor")
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return frombuffer(obj, dtype=dtype or DEFAULTS["dtype"], requires_grad=requires_grad)
+    return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A Tensor with a copy of `count` numbers of this dtype (-1: all) that a buffer of bytes holds from `offset` bytes on.
+
+    ValueError where the buffer is too short, or holds no whole number of them.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+    tensor([1, 2], dtype=int16)
+    """
+    kind = as_dtype(dtype)
+    size = memoryview(buffer).nbytes
+    if not 0 <= offset < size:
+        raise ValueError(f"frombuffer: offset must be non-negative and smaller than the buffer of {size} bytes, got {offset}")
+    if count < 0 and (size - offset) % kind.itemsize or count > 0 and offset + count * kind.itemsize > size or count == 0:
+        raise ValueError(f"frombuffer: a buffer of {size} bytes does not hold count={count} elements of {kind} from offset {offset} on")
+    return tensor(np.frombuffer(buffer, kind.dtype, count, offset), requires_grad=requires_grad)
+
+
+def from_dlpack(ext_tensor) -> Tensor:
+    """A Tensor with a copy of the data of an object with ``__dlpack__``: a tensor of PyTorch, a NumPy array ..."""
+    return Tensor.over(of_dlpack(ext_tensor))
+
+
+def range(start=0, end=None, step=1, **named) -> Tensor:
+    """The numbers from start to end, both included, in the default dtype: PyTorch's older `arange`.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) * step < 0:
+        raise RuntimeError(f"range: upper bound and lower bound inconsistent with step sign, got start={start}, end={end}, step={step}")
+    n = int((end - start) / step) + 1
+    dtype = as_dtype(named.pop("dtype", None) or DEFAULTS["dtype"])
+    return made(lambda device: create.ramp(start, step, n, dtype), named.pop("device", None), named.pop("requires_grad", False))
+
+
+def empty_strided(size, stride, **named) -> Tensor:
+    """A tensor of zeros with this shape and these strides, a view of storage that is large enough."""
+    whole = sum((n - 1) * s for n, s in zip(size, stride)) + 1 if 0 not in size else 0
+    return empty(whole, **named).as_strided(tuple(size), tuple(stride))
+
+
+def empty_permuted(size, physical_layout, **named) -> Tensor:
+    """A tensor of zeros with this shape, whose dimensions lie in memory in this order."""
+    back = sorted(_count(len(size)), key=lambda d: physical_layout[d])
+    return empty(tuple([size[d] for d in physical_layout]), **named).permute(back)
 
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
@@ -144,5 +216,6 @@ def _new(name: str, function) -> None:
     setattr(Tensor, name, method)
 
 
-for _name, _function in (("zeros", zeros), ("ones", ones), ("empty", empty), ("full", full), ("tensor", tensor)):
+_NEW = {"zeros": zeros, "ones": ones, "empty": empty, "full": full, "tensor": tensor, "empty_strided": empty_strided}
+for _name, _function in _NEW.items():
     _new(f"new_{_name}", _function)

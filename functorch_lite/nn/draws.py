@@ -38,7 +38,15 @@ def _new(draw):
     """A function that makes a new tensor of ``draw(key, dtype, *args)``; its docstring is the draw's."""
 
     def f(
-        *args, generator=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False, memory_format=None, **named
+        *args,
+        generator=None,
+        dtype=None,
+        device=None,
+        requires_grad: bool = False,
+        layout=None,
+        pin_memory=False,
+        memory_format=None,
+        **named,
     ) -> Tensor:
         dtype, args, named = dtype and as_dtype(dtype), [_value(a) for a in args], {k: _value(v) for k, v in named.items()}
         key = _key(generator)

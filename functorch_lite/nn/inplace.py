@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.array import Array, Operable
 from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
+from ..refs.copies import fill
 from ..refs.promotion import broadcast_shapes, expand_to, to_dtype
 
 
@@ -45,11 +46,11 @@ class InPlace:
 
     def fill_(self, value):
         """Sets every element to a number or 0-dim tensor."""
-        return self.copy_(value)
+        return self._assign(fill(read(self), written(self, value)))
 
     def zero_(self):
         """Sets every element to 0."""
-        return self.copy_(0)
+        return self.fill_(0)
 
     def unsqueeze_(self, dim: int):
         """Inserts a dimension of size 1, in place."""

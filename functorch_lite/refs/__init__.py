@@ -31,6 +31,7 @@ from .scatters import *
 from .shape import *
 from .softmaxes import *
 from .special import *
+from .strided import *
 from .systems import *
 
 from . import at, attention, bounds, fourier, loss, operators, pool, random, resize, samplers  # isort: skip  # they install methods and operators of Array
@@ -66,6 +67,7 @@ _PUBLIC = (
     shape,
     softmaxes,
     special,
+    strided,
     systems,
 )
 __all__ = ["broadcast_shapes", "result_type", *(name for module in _PUBLIC for name in module.__all__)]

@@ -15,9 +15,7 @@ def _to_dtype(input: Tensor, dtype: DType) -> Tensor:
     return to_dtype(array_of(input), dtype)
 
 
-def to(
-    input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None
-) -> Tensor:
+def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None) -> Tensor:
     """Input with another dtype, on another device, or both: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`.
 
     Itself where nothing changes. Floats become ints by truncation, a complex number keeps its real part, and whatever is not
@@ -44,6 +42,14 @@ def to(
 
 
 Operable.to = to
+
+
+def chalf(self, memory_format=None):
+    """Not possible: neither NumPy nor XLA has complex numbers of half-width parts."""
+    raise TypeError("chalf: there is no dtype complex32 here; use .cfloat(), or a float16 array with a last dimension of 2")
+
+
+Operable.chalf = chalf
 
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:

@@ -10,12 +10,13 @@ import numpy as np
 from ..core.array import Operable
 from ..core.dtype import NUMBERS
 from ..core.op import Shape, Tensor, composite
-from ..prims import algebra, compare, reduce
+from ..prims import algebra, compare
 from ..prims import shape as prims
 from . import convert, index, join, parts, rearrange, shape
 from .arguments import require, shown
 from .families import alias
 from .promotion import array_of, cast, to_dtype
+from .reduce import sum as total
 from .shape import as_tuple, permuted, reshaped, varargs
 
 # name -> (its view, what stands before the example's array, behind it, and what comes of it)
@@ -156,8 +157,10 @@ def sum_to_size(input: Tensor, size: Shape) -> Tensor:
     new = x.ndim - len(size)
     ok = new >= 0 and all(m in (1, n) for n, m in zip(x.shape[new:], size))
     require(ok, "sum_to_size", f"size {list(size)} is not expandable to size {list(x.shape)}")
+    if x.shape == size and size:
+        return x
     dims = tuple([d for d in range(x.ndim) if d < new or x.shape[d] != size[d - new]])
-    return reshaped(reduce.reduce_sum(x, dims) if dims else x, size)
+    return reshaped(total(x, dims or None, keepdim=True), size)
 
 
 Operable.sum_to_size = varargs(sum_to_size)

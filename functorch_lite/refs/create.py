@@ -140,6 +140,8 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
         start, end = 0, start
     start, end, step = [x if x.__class__ in NUMBERS else x.item() for x in (start, end, step)]
     dtype = as_dtype(dtype) if dtype is not None else int64 if all(isinstance(x, int) for x in (start, end, step)) else float32
+    bounds = all(not isinstance(x, float) or math.isfinite(x) for x in (start, end, step))
+    require(bounds, "arange", f"unsupported range: {start} -> {end} by {step}")
     if not dtype.is_inexact:  # as in PyTorch, before anything is counted
         start, end, step = int(start), int(end), int(step)
     require(step != 0, "arange", f"step must not be 0 (as {dtype})")

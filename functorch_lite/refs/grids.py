@@ -7,7 +7,9 @@ import math
 
 import numpy as np
 
+from ..core.array import Operable, asarray
 from ..core.dtype import INTEGER
+from ..core.face import faced
 from ..core.op import Shape, Tensor, composite
 from ..prims import algebra, elementwise
 from .arguments import require, shown
@@ -81,7 +83,7 @@ def _chosen(n: int, r: int, with_replacement: bool) -> np.ndarray:
     return np.asarray(list(every), np.int64).reshape(-1, r)
 
 
-@composite(method=True, reference=lambda x, r=2, with_replacement=False: x[_chosen(len(x), r, with_replacement)])
+@faced
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a 1-dim input, in its order, as the rows of a matrix; with_replacement lets one stand several times.
 
@@ -89,13 +91,14 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     >>> fl.combinations(fl.asarray([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    x = array_of(input)
+    x = asarray(input)
     require(x.ndim == 1, "combinations", f"expected a 1-dim array, got {shown(x)}")
     require(r >= 0, "combinations", f"expected a number r that is not negative, got {r}")
-    if r == 0:
-        return reshaped(index_select(x, 0, np.zeros(0, np.int64)), (0,))
-    which = _chosen(x.aval.size, r, with_replacement)
+    which = _chosen(x.aval.size, r, with_replacement) if r else np.zeros(0, np.int64)
     return reshaped(index_select(x, 0, which.reshape(-1)), which.shape)
+
+
+Operable.combinations = combinations
 
 
 def _unravelled(indices, shape):

@@ -103,6 +103,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, size: int | None = None, f
     else:
         data = _data("nonzero", x, "give size=, the number of rows wanted, or choose with fl.where")
         out = asarray(np.stack(np.nonzero(data), 1) if x.ndim else np.zeros((int(data != 0), 0), np.int64))
+    if as_tuple and not x.ndim:  # as if it had one dimension
+        return (asarray(np.zeros(out.shape[0], np.int64)),)
     return tuple([out[:, d] for d in range(x.ndim)]) if as_tuple else out
 
 
@@ -266,6 +268,6 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     return (asarray(found), *more) if more else asarray(found)
 
 
-alias(nonzero=nonzero, argwhere=argwhere, masked_select=masked_select, bincount=bincount, unique=unique)
+alias(nonzero=nonzero, nonzero_static=nonzero_static, argwhere=argwhere, masked_select=masked_select, bincount=bincount, unique=unique)
 
 __all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static unique".split()

@@ -77,9 +77,10 @@ def roll(input: Tensor, shifts: Dims, dims: Dims | None = None) -> Tensor:
         x, dims = reshaped(x, (x.aval.size,)), (0,)
     dims = as_tuple(dims)
     require(len(shifts) == len(dims), "roll", f"shifts and dims must have as many entries each, got shifts={shifts}, dims={dims}")
+    require(x.ndim > 0, "roll", f"dimension specified as {dims[0]} but the array has no dimensions", IndexError)
     for shift, dim in zip(shifts, dims):
         d = canonical_dim("roll", dim, x.ndim)
-        n = x.shape[d] if x.ndim else 0
+        n = x.shape[d]
         if n and shift % n:
             at = n - shift % n
             x = prims.concatenate([prims.part(x, d, at, n), prims.part(x, d, 0, at)], d)

@@ -32,10 +32,15 @@ from ..nn.compile import compile
 from ..nn.create import (
     arange,
     as_tensor,
+    asarray,
     empty,
     empty_like,
+    empty_permuted,
+    empty_strided,
     eye,
+    from_dlpack,
     from_numpy,
+    frombuffer,
     full,
     full_like,
     get_default_device,
@@ -44,6 +49,7 @@ from ..nn.create import (
     logspace,
     ones,
     ones_like,
+    range,
     scalar_tensor,
     set_default_device,
     set_default_dtype,
@@ -97,18 +103,32 @@ from ..nn.generator import Generator, default_generator, get_rng_state, initial_
 from ..nn.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ..nn.inplace import in_place_function
 from ..nn.layout import Size
+from ..nn.legacy import LEGACY, typename
+from ..nn.queries import Layout as layout
+from ..nn.queries import MemoryFormat as memory_format
 from ..nn.queries import (
+    can_cast,
     channels_last,
     channels_last_3d,
     contiguous_format,
+    detach,
+    get_device,
     is_complex,
+    is_conj,
     is_floating_point,
+    is_inference,
+    is_neg,
+    is_nonzero,
+    is_same_size,
+    is_signed,
     is_tensor,
     numel,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from ..nn.recurrent_layers import gru, lstm, lstm_cell, rnn_relu, rnn_tanh
+from ..nn.sparse import sparse_coo_tensor, spmm
 from ..nn.tensor import Tensor
 from ..refs import (
     abs,
@@ -142,6 +162,8 @@ from ..refs import (
     argmin,
     argsort,
     argwhere,
+    as_strided,
+    as_strided_scatter,
     asin,
     asinh,
     atan,
@@ -437,16 +459,17 @@ from ..refs import (
 from ..transforms.vmap import vmap
 from ._imports import install
 
-from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, special, utils  # isort: skip
+from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, sparse, special, utils  # isort: skip
 
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
-asarray = as_tensor
 newaxis = None
 
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
+
+globals().update({name: kind for name, kind in LEGACY.items() if not name.startswith("Complex")})
 
 
 def __getattr__(name: str):
