@@ -12,6 +12,16 @@ from .create import DEFAULTS, made
 from .generator import Generator, default_generator
 from .tensor import Tensor, without_history
 
+DRAWS: dict = {}  # every draw of this face by its name: each has a test of its distribution
+
+
+def _named(f, name: str, doc: str | None, place: str = "torch"):
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    if not name.startswith("_normal"):
+        DRAWS[f"{place}.{name}"] = f
+    return f
+
 
 def _key(generator: Generator | None):
     return (generator or default_generator).next_key()
@@ -52,9 +62,7 @@ def _new(draw):
         key = _key(generator)
         return made(lambda device: _on(draw(key, dtype, *args, **named), device), device, requires_grad)
 
-    f.__name__ = f.__qualname__ = draw.__name__
-    f.__doc__ = draw.__doc__
-    return f
+    return _named(f, draw.__name__, draw.__doc__)
 
 
 def _on(x, device):
@@ -140,6 +148,8 @@ def _scaled_normal(name: str, key, shape, dtype, mean, std):
     return (random.normal(key, shape, dtype) * std + mean).to(dtype)
 
 
+DRAWS["torch.normal"] = normal
+
 # -------------------------------------------------------------------------------------------------------- like a tensor
 
 
@@ -147,9 +157,7 @@ def _like(name: str, function):
     def f(input, *args, dtype=None, **named):
         return function(*args, tuple(input.shape), dtype=dtype or input.dtype, **named)
 
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`{name.removesuffix('_like')}` in the shape of input, and in its dtype unless one is given."
-    return f
+    return _named(f, name, f"`{name.removesuffix('_like')}` in the shape of input, and in its dtype unless one is given.")
 
 
 rand_like, randn_like, randint_like = _like("rand_like", rand), _like("randn_like", randn), _like("randint_like", randint)
@@ -165,11 +173,9 @@ def _of(draw, *, method: bool = True):
         key = _key(generator)
         return Tensor.over(draw(key, *map(_value, args), **{k: _value(v) for k, v in named.items()}))
 
-    f.__name__ = f.__qualname__ = draw.__name__
-    f.__doc__ = draw.__doc__
     if method:
         setattr(Tensor, draw.__name__, f)
-    return f
+    return _named(f, draw.__name__, draw.__doc__)
 
 
 @_of
@@ -223,8 +229,7 @@ def _in_place(draw) -> None:
         out = draw(key, name, self.aval.shape, self.dtype, *args, **named)
         return self._assign(out.to(self.dtype))
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", draw.__doc__
-    setattr(Tensor, name, method)
+    setattr(Tensor, name, _named(method, name, draw.__doc__, "Tensor"))
 
 
 def _require_float(name: str, dtype, *more: int) -> None:

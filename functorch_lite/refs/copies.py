@@ -20,7 +20,7 @@ from .reduce import sum as total
 from .shape import as_tuple, permuted, reshaped, varargs
 
 # name -> (its view, what stands before the example's array, behind it, and what comes of it)
-_COPIES = {
+COPIES = {
     "alias_copy": (convert.clone, "[1, 2]", "", "[1, 2]"),
     "diagonal_copy": (rearrange.diagonal, "[[1, 2], [3, 4]]", "", "[1, 4]"),
     "expand_copy": (shape.expand, "[[1], [2]]", ", (2, 2)", "[[1, 1], [2, 2]]"),
@@ -52,7 +52,7 @@ def _copy(name: str, view, before: str, behind: str, result: str):
     return f
 
 
-for _name, _row in _COPIES.items():
+for _name, _row in COPIES.items():
     globals()[_name] = _copy(_name, *_row)
 alias(**{n: globals()[n] for n in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")})
 
@@ -123,7 +123,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return permuted(compare.select(places, spread, last), prims.inverse(order))
 
 
-@composite(method=True, reference=lambda x, value: x * 0 + value)
+@composite(method=True, reference=np.full_like)
 def fill(input: Tensor, value: Tensor) -> Tensor:
     """The value, a number or 0-dim array, in every element of the shape and dtype of input.
 
@@ -166,23 +166,11 @@ def sum_to_size(input: Tensor, size: Shape) -> Tensor:
 Operable.sum_to_size = varargs(sum_to_size)
 
 
-@composite(method=True, reference=lambda x: x)
-def resolve_neg(input: Tensor) -> Tensor:
-    """Input itself: no array is kept as the negative of another.
-
-    >>> import functorch_lite as fl
-    >>> fl.resolve_neg(fl.asarray([1, 2])).tolist()
-    [1, 2]
-    """
-    return array_of(input)
-
-
 __all__ = [
-    *_COPIES,
+    *COPIES,
     "diagonal_scatter",
     "fill",
     "narrow_copy",
-    "resolve_neg",
     "select_copy",
     "slice_copy",
     "sum_to_size",

@@ -370,7 +370,6 @@ from ..refs import (
     repeat_interleave,
     reshape,
     resolve_conj,
-    resolve_neg,
     result_type,
     rms_norm,
     rnn_relu_cell,

@@ -64,12 +64,7 @@ row(join.unbind, table(((2, 3),), ((2, 3), -1), ((3,),)), ANY)
 row(join.tile, table(((2, 3), (2,)), ((3,), (2, 2)), ((), (2,)), ((0, 2), (1, 2))), ANY)
 row(join.repeat, table(((2, 3), (2, 1)), ((3,), (2, 2)), ((), (2,)), ((0, 2), (1, 2))), ANY)
 row(join._repeat_each, table(((2, 3), 2, 0), ((3,), 3, 0), ((0, 2), 2, 1)), ANY)
-row(join.meshgrid, separate(((3,), (2,)), ((3,), (), (2,)), ((0,), (2,))), ANY)
-row(
-    join.meshgrid,
-    lambda rng, dtype: [Sample(array(rng, (3,), dtype), array(rng, (2,), dtype), indexing="xy")],
-    reference=lambda *xs, indexing: tuple(np.meshgrid(*xs)),
-)
+row(join.split_with_sizes, table(((5,), (2, 3)), ((2, 5), (1, 4), 1), ((2, 3), (3, 0), -1), ((0, 2), (0, 0))), ANY)
 
 # -------------------------------------------------------------------------------------------------------- rearrange
 
