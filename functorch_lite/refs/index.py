@@ -265,6 +265,7 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     require(x.ndim > 0, "narrow", "cannot be applied to a 0-dim array")
     d = canonical_dim("narrow", dim, x.ndim)
     n = x.shape[d]
+    start = start.read() if isinstance(start, Face) else start
     if not isinstance(start, Array):
         start = operator.index(start)
         require(-n <= start <= n, "narrow", f"start must be between {-n} and {n}, got {start}", IndexError)
