@@ -118,7 +118,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
     >>> import functorch_lite.torch as torch
     >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
-    tensor([1, 2], dtype=int16)
+    tensor([1, 2], dtype=torch.int16)
     """
     kind = as_dtype(dtype)
     size = memoryview(buffer).nbytes
