@@ -92,7 +92,7 @@ def _scattered(name: str, input, dim: int, index_, src, write):
     if i.aval.size == 0:
         return x
     if not aval_of(src).shape and (i.ndim or aval_of(src).weak):
-        ok = array_of(src).dtype.category <= x.dtype.category
+        ok = x.dtype.is_complex or not array_of(src).dtype.is_complex  # a float value becomes an integer, as in PyTorch
         require(ok, name, f"value {shown(src)} cannot be converted to the dtype of input {shown(x)}")
         src = cast(src, x.dtype, i.shape)
     require_one_dtype(name, input=x, src=src)
