@@ -227,7 +227,7 @@ def _in_place(draw) -> None:
     def method(self, *args, generator=None, **named):
         key, args, named = _key(generator), [_value(a) for a in args], {k: _value(v) for k, v in named.items()}
         out = draw(key, name, self.aval.shape, self.dtype, *args, **named)
-        return self._assign(out.to(self.dtype))
+        return self if self.device == "meta" else self._assign(out.to(self.dtype))
 
     setattr(Tensor, name, _named(method, name, draw.__doc__, "Tensor"))
 

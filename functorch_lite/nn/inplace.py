@@ -46,7 +46,7 @@ class InPlace:
 
     def fill_(self, value):
         """Sets every element to a number or 0-dim tensor."""
-        return self._assign(fill(read(self), written(self, value)))
+        return self._assign(fill(read(self), value if value.__class__ in NUMBERS else read(value)))
 
     def zero_(self):
         """Sets every element to 0."""

@@ -13,7 +13,7 @@ from ..core.op import Shape, Tensor, composite
 from ..prims import algebra, compare
 from ..prims import shape as prims
 from . import convert, index, join, parts, rearrange, shape
-from .arguments import require, shown
+from .arguments import require, require_fits, shown
 from .families import alias
 from .promotion import array_of, cast, to_dtype
 from .reduce import sum as total
@@ -134,6 +134,7 @@ def fill(input: Tensor, value: Tensor) -> Tensor:
     x = array_of(input)
     ok = value.__class__ in NUMBERS or value.ndim == 0
     require(ok, "fill", f"value must be a number or a 0-dim array, got {shown(value)}")
+    require_fits("fill", value, x)
     return cast(value, x.dtype, x.shape)
 
 

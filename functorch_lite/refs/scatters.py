@@ -12,7 +12,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, compare, create, elementwise, index, scatters
 from ..prims.places import along
 from ..prims.reduce import limit
-from .arguments import require, require_one_dtype, shown
+from .arguments import require, require_fits, require_one_dtype, shown
 from .elementwise import floor_divide
 from .families import alias
 from .gathers import along_dim, at_least_1d, corner, index_of, index_row, rows_at, same_rank
@@ -92,8 +92,7 @@ def _scattered(name: str, input, dim: int, index_, src, write):
     if i.aval.size == 0:
         return x
     if not aval_of(src).shape and (i.ndim or aval_of(src).weak):
-        ok = x.dtype.is_complex or not array_of(src).dtype.is_complex  # a float value becomes an integer, as in PyTorch
-        require(ok, name, f"value {shown(src)} cannot be converted to the dtype of input {shown(x)}")
+        require_fits(name, src, x)
         src = cast(src, x.dtype, i.shape)
     require_one_dtype(name, input=x, src=src)
     shape = x.shape
@@ -259,9 +258,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
     """
     x, i, v = array_of(input), index_row("index_fill", index), array_of(value)
     require(v.ndim == 0, "index_fill", f"value must be a number or a 0-dim Array, got {shown(v)}")
-    require(
-        v.dtype.category <= x.dtype.category, "index_fill", f"value {shown(value)} cannot be converted to the dtype of input {shown(x)}"
-    )
+    require_fits("index_fill", value, x)
     d = canonical_dim("index_fill", dim, x.ndim)
     flat = at_least_1d(x)
     rows = cast(value, x.dtype, (*flat.shape[:d], i.shape[0], *flat.shape[d + 1 :]))
