@@ -52,7 +52,7 @@ def _as_dims(x, op, name: str):
     if x is None or x.__class__ is int:
         return x
     try:
-        if isinstance(x, (list, tuple, range)) or hasattr(x, "__iter__"):
+        if isinstance(x, (list, tuple, range)) or hasattr(x, "__iter__") and getattr(x, "ndim", 1):
             return tuple([i if i.__class__ is int else i.__index__() for i in x])
         return x.__index__()
     except AttributeError:

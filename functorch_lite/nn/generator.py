@@ -59,9 +59,10 @@ class Generator:
 
     def get_state(self):
         """Its state, as a uint8 tensor."""
+        from ..core.array import asarray
         from .tensor import Tensor
 
-        return Tensor(np.frombuffer(np.asarray(self.cell.read()).tobytes(), np.uint8))
+        return Tensor(asarray(np.frombuffer(np.asarray(self.cell.read()).tobytes(), np.uint8)))
 
     def set_state(self, state) -> None:
         """Goes on from a state that `get_state` gave."""

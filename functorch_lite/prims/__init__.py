@@ -27,6 +27,7 @@ from . import (
     random,
     reduce,
     reflectors,
+    rejection,
     scatters,
     settling,
     special,

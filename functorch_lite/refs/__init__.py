@@ -7,6 +7,7 @@ from .compare import *
 from .contract import *
 from .conv import *
 from .convert import *
+from .copies import *
 from .create import *
 from .distinct import *
 from .dynamic import *
@@ -15,6 +16,7 @@ from .equation import *
 from .extreme import *
 from .former import *
 from .gathers import *
+from .grids import *
 from .histograms import *
 from .index import *
 from .integers import *
@@ -40,10 +42,11 @@ from .shape import *
 from .softmaxes import *
 from .special import *
 from .spectra import *
+from .strided import *
 from .systems import *
 from .windows import *
 
-from . import at, attention, bessel, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bessel, bounds, fourier, loss, operators, pool, random, resize, samplers  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -53,6 +56,7 @@ _PUBLIC = (
     contract,
     conv,
     convert,
+    copies,
     create,
     distinct,
     dynamic,
@@ -62,6 +66,7 @@ _PUBLIC = (
     former,
     gathers,
     histograms,
+    grids,
     index,
     integers,
     join,
@@ -85,6 +90,7 @@ _PUBLIC = (
     softmaxes,
     special,
     spectra,
+    strided,
     systems,
     windows,
 )

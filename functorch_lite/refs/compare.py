@@ -9,7 +9,7 @@ import numpy as np
 from ..core.dtype import BOOL, COMPLEX, FLOAT, bool_, finfo, int16, int32, int64
 from ..core.op import Tensor, composite
 from ..prims import algebra, bits, compare, convert, create, elementwise, parts, reduce, shape
-from .arguments import require, shown
+from .arguments import require, require_fits, shown
 from .families import BOTH, FIRST, ONE, alias, binary, method
 from .promotion import array_of, broadcast_shapes, cast, expand_to, float_of, promoted, to_dtype
 
@@ -273,8 +273,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     require(m.dtype.category == BOOL, "masked_fill", f"mask must be a bool Array, got {m.aval}")
     v = array_of(value)
     require(v.ndim == 0, "masked_fill", f"value must be a number or a 0-dim Array, got {v.aval}; use where(mask, value, input)")
-    ok = v.dtype.category <= x.dtype.category or x.dtype.category == BOOL
-    require(ok, "masked_fill", f"value {shown(value)} cannot be converted to the dtype of input {x.aval}")
+    require_fits("masked_fill", value, x)
     target = broadcast_shapes(x.shape, m.shape)
     return compare.select(expand_to(m, target), cast(value, x.dtype, target), expand_to(x, target))
 

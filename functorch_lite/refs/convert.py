@@ -45,6 +45,14 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
 Operable.to = to
 
 
+def chalf(self, memory_format=None):
+    """Not possible: neither NumPy nor XLA has complex numbers of half-width parts."""
+    raise TypeError("chalf: there is no dtype complex32 here; use .cfloat(), or a float16 array with a last dimension of 2")
+
+
+Operable.chalf = chalf
+
+
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Input in the dtype of other."""
     return to(input, dtype=other.dtype)

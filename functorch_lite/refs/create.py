@@ -128,19 +128,6 @@ def full_like(input: Tensor, fill_value: Tensor, *, dtype=None, device=None) -> 
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=_device_of(x, device))
 
 
-@composite(method=True, reference=lambda x, value: np.full_like(x, value))
-def fill(input: Tensor, value: Tensor) -> Tensor:
-    """Every element of input set to one value, a number or 0-dim Array, in the dtype of input.
-
-    >>> import functorch_lite as fl
-    >>> fl.fill(fl.asarray([1.0, 2.0]), 7).tolist()
-    [7.0, 7.0]
-    """
-    x, v = array_of(input), array_of(value)
-    require(v.ndim == 0, "fill", f"value must be a number or a 0-dim Array, got {v.aval}")
-    return cast(value, x.dtype, x.shape)
-
-
 # ------------------------------------------------------------------------------------------------------------- ranges
 
 
@@ -165,6 +152,8 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
         start, end = 0, start
     start, end, step = [x if x.__class__ in NUMBERS else x.item() for x in (start, end, step)]
     dtype = as_dtype(dtype) if dtype is not None else int64 if all(isinstance(x, int) for x in (start, end, step)) else float32
+    bounds = all(not isinstance(x, float) or math.isfinite(x) for x in (start, end, step))
+    require(bounds, "arange", f"unsupported range: {start} -> {end} by {step}")
     if not dtype.is_inexact:  # as in PyTorch, before anything is counted
         start, end, step = int(start), int(end), int(step)
     require(step != 0, "arange", f"step must not be 0 (as {dtype})")
@@ -178,12 +167,24 @@ def _linspace_reference(start, end, steps, *, dtype=None):
     return np.linspace(start, end, steps).astype((dtype or float32).dtype)
 
 
+def _ends(start, end, dtype: DType):
+    """Both ends as PyTorch takes them for integers: whole numbers, before anything is counted."""
+    return [to_dtype(array_of(x), int64) for x in (start, end)] if dtype.category <= INTEGER else (start, end)
+
+
+def _steps(name: str, steps) -> int:
+    if not hasattr(steps, "__index__"):
+        raise TypeError(f"{name}: steps must be an int, got {steps!r}")
+    require(steps >= 0, name, f"steps must not be negative, got {steps}")
+    return steps.__index__()
+
+
 @composite(name="linspace", reference=_linspace_reference)
 def _linspace(start: Tensor, end: Tensor, steps: int, *, dtype: DType | None = None) -> Tensor:
     """Evenly spaced numbers, each counted from the nearer end."""
     dtype = dtype or (complex64 if result_type(start, end).is_complex else float32)
     wide = dtype if dtype.is_inexact and dtype.itemsize >= 4 else float64 if dtype.category <= INTEGER else float32
-    first, last = cast(start, wide, (steps,)), cast(end, wide, (steps,))
+    first, last = [cast(x, wide, (steps,)) for x in _ends(start, end, dtype)]
     if steps < 2:
         return to_dtype(first, dtype)
     real = wide.to_real()
@@ -202,7 +203,7 @@ def linspace(start: Tensor, end: Tensor, steps: int, *, dtype=None, device=None)
     >>> fl.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    require(steps >= 0, "linspace", f"steps must not be negative, got {steps}")
+    steps = _steps("linspace", steps)
     _fits("linspace", dtype, start, end)
     return placed(_linspace(start, end, steps, dtype=dtype), device)
 
@@ -217,7 +218,7 @@ linspace.op = _linspace.op
 def _logspace(start: Tensor, end: Tensor, steps: int, base: Number = 10.0, *, dtype: DType | None = None) -> Tensor:
     """Powers of base with evenly spaced exponents."""
     dtype = dtype or (complex64 if result_type(start, end).is_complex else float32)
-    exponents = _linspace(start, end, steps, dtype=dtype if dtype.is_inexact else float64)
+    exponents = _linspace(*_ends(start, end, dtype), steps, dtype=dtype if dtype.is_inexact else float64)
     return to_dtype(elementwise.pow(algebra.full_like(exponents, base), exponents), dtype)
 
 
@@ -228,7 +229,7 @@ def logspace(start: Tensor, end: Tensor, steps: int, base: float = 10.0, *, dtyp
     >>> fl.logspace(0, 3, 4, base=2.0).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
-    require(steps >= 0, "logspace", f"steps must not be negative, got {steps}")
+    steps = _steps("logspace", steps)
     _fits("logspace", dtype, start, end)
     return placed(_logspace(start, end, steps, base, dtype=dtype), device)
 
@@ -301,5 +302,5 @@ triu_indices = _triangle_indices("triu_indices", np.triu_indices, "upper")
 
 
 __all__ = (
-    "arange empty empty_like eye fill full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
+    "arange empty empty_like eye full full_like linspace logspace ones ones_like ramp tril tril_indices triu triu_indices zeros zeros_like"
 ).split()

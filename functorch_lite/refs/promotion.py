@@ -30,16 +30,20 @@ def result_type(*xs) -> DType:
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
-    """The shape that all of these broadcast to.
+    """The shape that all of these broadcast to; an int is a shape of one dimension.
 
     >>> broadcast_shapes((3, 1), (4,), ())
     (3, 4)
     """
     out: list[int] = []
+    if int in map(type, shapes):
+        shapes = [(s,) if s.__class__ is int else s for s in shapes]
     for s in shapes:
         for i in range(1, len(s) + 1):
             n = s[-i]
             if i > len(out):
+                if n < 0:
+                    raise ValueError(f"broadcast_shapes: sizes must not be negative, got {list(s)}")
                 out.insert(0, n)
             elif n != 1:
                 if out[-i] not in (1, n):

@@ -32,27 +32,24 @@ from ..nn.compile import compile
 from ..nn.create import (
     arange,
     as_tensor,
-    bernoulli,
+    asarray,
     empty,
     empty_like,
+    empty_permuted,
+    empty_strided,
     eye,
+    from_dlpack,
     from_numpy,
+    frombuffer,
     full,
     full_like,
     get_default_device,
     get_default_dtype,
     linspace,
     logspace,
-    normal,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
+    range,
     scalar_tensor,
     set_default_device,
     set_default_dtype,
@@ -63,6 +60,22 @@ from ..nn.create import (
     zeros_like,
 )
 from ..nn.devices import device
+from ..nn.draws import (
+    _sample_dirichlet,
+    _standard_gamma,
+    bernoulli,
+    binomial,
+    multinomial,
+    normal,
+    poisson,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
 from ..nn.functional import (
     adaptive_avg_pool1d,
     adaptive_max_pool1d,
@@ -88,13 +101,26 @@ from ..nn.functional import (
 )
 from ..nn.generator import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from ..nn.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from ..nn.inplace import in_place_function
 from ..nn.layout import Size
+from ..nn.legacy import LEGACY, typename
+from ..nn.queries import Layout as layout
+from ..nn.queries import MemoryFormat as memory_format
 from ..nn.queries import (
+    can_cast,
     channels_last,
     channels_last_3d,
     contiguous_format,
+    detach,
+    get_device,
     is_complex,
+    is_conj,
     is_floating_point,
+    is_inference,
+    is_neg,
+    is_nonzero,
+    is_same_size,
+    is_signed,
     is_tensor,
     numel,
     preserve_format,
@@ -102,6 +128,7 @@ from ..nn.queries import (
     strided,
 )
 from ..nn.recurrent_layers import gru, lstm, lstm_cell, rnn_relu, rnn_tanh
+from ..nn.sparse import sparse_coo_tensor, spmm
 from ..nn.tensor import Tensor
 from ..nn.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from ..refs import (
@@ -117,6 +144,7 @@ from ..refs import (
     addmv,
     addr,
     adjoint,
+    alias_copy,
     all,
     allclose,
     amax,
@@ -135,6 +163,8 @@ from ..refs import (
     argmin,
     argsort,
     argwhere,
+    as_strided,
+    as_strided_scatter,
     asin,
     asinh,
     atan,
@@ -158,6 +188,7 @@ from ..refs import (
     broadcast_tensors,
     broadcast_to,
     bucketize,
+    cartesian_prod,
     cat,
     cdist,
     ceil,
@@ -173,6 +204,7 @@ from ..refs import (
     clip,
     clone,
     column_stack,
+    combinations,
     complex,
     concat,
     concatenate,
@@ -203,6 +235,8 @@ from ..refs import (
     diag_embed,
     diagflat,
     diagonal,
+    diagonal_copy,
+    diagonal_scatter,
     diff,
     digamma,
     dist,
@@ -219,6 +253,7 @@ from ..refs import (
     erfinv,
     exp,
     exp2,
+    expand_copy,
     expm1,
     fill,
     fix,
@@ -237,9 +272,9 @@ from ..refs import (
     gather,
     gcd,
     ge,
-    gradient,
     geqrf,
     ger,
+    gradient,
     greater,
     greater_equal,
     group_norm,
@@ -331,6 +366,7 @@ from ..refs import (
     nanquantile,
     nansum,
     narrow,
+    narrow_copy,
     ne,
     neg,
     negative,
@@ -346,6 +382,7 @@ from ..refs import (
     pca_lowrank,
     pdist,
     permute,
+    permute_copy,
     pinverse,
     polar,
     polygamma,
@@ -354,8 +391,8 @@ from ..refs import (
     prelu,
     prod,
     put,
-    quantile,
     qr,
+    quantile,
     rad2deg,
     ravel,
     real,
@@ -382,6 +419,7 @@ from ..refs import (
     scatter_reduce,
     searchsorted,
     select,
+    select_copy,
     select_scatter,
     selu,
     sgn,
@@ -391,14 +429,19 @@ from ..refs import (
     sin,
     sinc,
     sinh,
+    slice_copy,
     slice_scatter,
     slogdet,
     softmax,
     sort,
     split,
+    split_copy,
+    split_with_sizes,
+    split_with_sizes_copy,
     sqrt,
     square,
     squeeze,
+    squeeze_copy,
     stack,
     std,
     std_mean,
@@ -411,6 +454,7 @@ from ..refs import (
     swapaxes,
     swapdims,
     t,
+    t_copy,
     take,
     take_along_dim,
     tan,
@@ -421,6 +465,7 @@ from ..refs import (
     topk,
     trace,
     transpose,
+    transpose_copy,
     trapezoid,
     trapz,
     triangular_solve,
@@ -429,16 +474,26 @@ from ..refs import (
     true_divide,
     trunc,
     unbind,
+    unbind_copy,
     unflatten,
+    unfold_copy,
     unique,
     unique_consecutive,
+    unravel_index,
+    unsafe_chunk,
+    unsafe_split,
+    unsafe_split_with_sizes,
     unsqueeze,
+    unsqueeze_copy,
     vander,
     var,
     var_mean,
     vdot,
     view_as_complex,
+    view_as_complex_copy,
     view_as_real,
+    view_as_real_copy,
+    view_copy,
     vsplit,
     vstack,
     where,
@@ -447,18 +502,21 @@ from ..refs import (
 from ..transforms.vmap import vmap
 from ._imports import install
 
-from . import autograd, backends, cuda, fft, func, fx, linalg, masked, nn, optim, random, special, utils  # isort: skip
-from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random, signal, special, utils  # isort: skip
+from . import autograd, backends, cuda, fft, func, fx, linalg, masked, nn, optim, random, signal, sparse, special, utils  # isort: skip
 
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
-asarray = as_tensor
 newaxis = None
 
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 
+globals().update({name: kind for name, kind in LEGACY.items() if not name.startswith("Complex")})
+
 
 def __getattr__(name: str):
+    if name.endswith("_") and not name.startswith("_") and (found := in_place_function(name)) is not None:
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'torch' has no attribute {name!r}: functorch_lite.torch, which stands in for it, does not have it yet")

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...core.dtype import int32, int64, uint8
 from ...prims import integers as prims
-from ...refs import create, integers, parts
-from ..table import COMPLEXES, NUMBERS, REAL, SHAPES, Sample, array, row
+from ...refs import integers, parts
+from ..table import COMPLEXES, REAL, SHAPES, Sample, array, row
 
 
 def pairs(rng, dtype):
@@ -32,12 +32,5 @@ for function in (prims.mantissa, prims.exponent, integers.frexp):
     row(function, floats, REAL)
 
 
-def filled(rng, dtype):
-    for s in SHAPES:
-        yield Sample(array(rng, s, dtype), array(rng, (), dtype))
-    yield Sample(array(rng, (3,), dtype), 2)
-
-
-row(create.fill, filled, NUMBERS)
 for function in (parts.resolve_conj, parts.resolve_neg):
     row(function, lambda rng, dtype: [Sample(array(rng, s, dtype)) for s in SHAPES], COMPLEXES)
