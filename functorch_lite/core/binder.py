@@ -64,6 +64,13 @@ def _frozen(x):
     return tuple([_frozen(y) for y in x]) if x.__class__ is list or x.__class__ is tuple else x
 
 
+def write(op, given: tuple, args: tuple, params: tuple) -> None:
+    """Gives those of an op's arguments that are Faces the values that its trait ``writes`` says they have after the call."""
+    for at, value in op.traits["writes"](args, params).items():
+        if isinstance(given[at], Face):
+            given[at].renew(value)
+
+
 # ------------------------------------------------------------------------------------------------------- generating
 
 
@@ -143,6 +150,10 @@ def _binder(op, space: dict) -> str:
         last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
     call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
     last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    if "writes" in op.traits:  # what PyTorch's face changes of its arguments
+        body.insert(1, f"_given = ({args})")
+        space["_write"] = write
+        last.append(f"if _face is not None: _write(_op, _given, ({args}), ({statics}))")
     last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
     lines = "\n    ".join([*body, *last])
     return f"def {op.name}({', '.join(head)}):\n    {lines}\n"

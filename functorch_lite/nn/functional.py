@@ -26,11 +26,13 @@ from ..refs.activation import (
     tanhshrink,
     threshold,
 )
-from ..refs.attention import dropout, dropout1d, dropout2d, dropout3d, embedding, gumbel_softmax, one_hot, scaled_dot_product_attention
+from ..refs.attention import multi_head_attention_forward, scaled_dot_product_attention
 from ..refs.channel_norm import batch_norm, batch_norm_stats, group_norm, instance_norm, standardize_channels
 from ..refs.contract import bilinear, linear
 from ..refs.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
+from ..refs.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax, rrelu
 from ..refs.elementwise import sigmoid, tanh
+from ..refs.embedding import embedding, embedding_bag, one_hot
 from ..refs.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,

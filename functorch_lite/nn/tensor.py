@@ -376,6 +376,9 @@ class Tensor(Face, InPlace, Operable):
     def replace(self, value: Array) -> None:
         self._assign(value)
 
+    def renew(self, value: Array) -> None:
+        self._assign(detach(value), outside=True)
+
     def _assign(self, value: Array, outside: bool = False) -> Tensor:
         """Replaces its elements, through its views; ``outside`` of what autograd sees."""
         stopped = outside or STATE.stopped > body(STATE.current).born
