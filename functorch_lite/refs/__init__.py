@@ -12,6 +12,7 @@ from .elementwise import *
 from .equation import *
 from .extreme import *
 from .gathers import *
+from .grid import *
 from .index import *
 from .join import *
 from .linalg import *
@@ -25,13 +26,14 @@ from .promotion import broadcast_shapes, result_type
 from .rearrange import *
 from .recurrent import *
 from .reduce import *
+from .resize import *
 from .scatters import *
 from .shape import *
 from .softmaxes import *
 from .special import *
 from .systems import *
 
-from . import at, attention, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, fourier, loss, operators, pool, random  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,
@@ -46,6 +48,7 @@ _PUBLIC = (
     elementwise,
     extreme,
     gathers,
+    grid,
     index,
     join,
     linalg,
@@ -58,6 +61,7 @@ _PUBLIC = (
     rearrange,
     recurrent,
     reduce,
+    resize,
     scatters,
     shape,
     softmaxes,

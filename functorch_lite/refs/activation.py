@@ -65,6 +65,7 @@ def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
     [-1.0, 0.5]
     """
     x = _number("hardtanh", input)
+    require(min_val <= max_val, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", ValueError)
     low, high = algebra.full_like(x, min_val), algebra.full_like(x, max_val)
     return compare.select(compare.le(x, low), low, compare.select(compare.ge(x, high), high, x))
 

@@ -65,7 +65,6 @@ from ..nn.create import (
 from ..nn.devices import device
 from ..nn.functional import (
     adaptive_avg_pool1d,
-    adaptive_max_pool1d,
     avg_pool1d,
     bilinear,
     binary_cross_entropy_with_logits,
@@ -159,6 +158,7 @@ from ..refs import (
     cdist,
     ceil,
     celu,
+    channel_shuffle,
     cholesky_inverse,
     cholesky_solve,
     chunk,
@@ -173,6 +173,7 @@ from ..refs import (
     concatenate,
     conj,
     conj_physical,
+    constant_pad_nd,
     conv1d,
     conv2d,
     conv3d,
@@ -226,6 +227,7 @@ from ..refs import (
     ge,
     greater,
     greater_equal,
+    grid_sampler,
     group_norm,
     gru_cell,
     gt,
@@ -406,6 +408,9 @@ from . import autograd, backends, cuda, fft, func, fx, linalg, nn, optim, random
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
 asarray = as_tensor
+native_channel_shuffle = channel_shuffle
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+adaptive_max_pool1d = nn.functional.adaptive_max_pool1d_with_indices
 newaxis = None
 
 half, float, double = float16, float32, float64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import int64
-from ...refs import loss, margins
+from ...refs import likelihoods, loss, margins
 from ..table import Sample, array, row
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -155,7 +155,7 @@ def triplets(rng, dtype):
 
 
 row(margins.triplet_margin_loss, triplets)
-row(margins.poisson_nll_loss, both(pairs(0.5, 2, 2, 5), pairs(0.5, 2, 2, 5, log_input=False, full=True)))
+row(likelihoods.poisson_nll_loss, both(pairs(0.5, 2, 2, 5), pairs(0.5, 2, 2, 5, log_input=False, full=True)))
 
 
 def gaussians(rng, dtype):
@@ -163,4 +163,4 @@ def gaussians(rng, dtype):
         yield Sample(array(rng, (2, 3), dtype), array(rng, (2, 3), dtype), array(rng, shape, dtype, 0.5, 2), full=full, reduction=reduction)
 
 
-row(margins.gaussian_nll_loss, gaussians)
+row(likelihoods.gaussian_nll_loss, gaussians)

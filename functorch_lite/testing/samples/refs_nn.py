@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import float32, float64, int32, int64
-from ...refs import attention, channel_norm, normalization, norms, softmaxes
+from ...refs import attention, channel_norm, dropout, embedding, normalization, norms, softmaxes
 from ..table import INEXACT, Sample, array, row
 
 
@@ -148,8 +148,8 @@ def embeddings(rng, dtype):
     yield Sample(array(rng, (3,), int32, 0, 3), array(rng, (4, 2), dtype), padding_idx=-1, differentiable=False)
 
 
-row(attention.embedding, embeddings, INEXACT)
-row(attention.one_hot, lambda rng, dtype: [Sample(array(rng, s, dtype, 0, 3), 4) for s in ((3,), (2, 2), (), (0,))], (int32, int64))
+row(embedding.embedding, embeddings, INEXACT)
+row(embedding.one_hot, lambda rng, dtype: [Sample(array(rng, s, dtype, 0, 3), 4) for s in ((3,), (2, 2), (), (0,))], (int32, int64))
 
 DRAWN = "a draw has no reference: tests/refs/test_nn.py tests its distribution"
 
@@ -165,10 +165,10 @@ def dropouts(shape):
 
 
 for function, shape in (
-    (attention.dropout, (2, 3)),
-    (attention.dropout1d, (2, 3, 2)),
-    (attention.dropout2d, (2, 2, 2, 2)),
-    (attention.dropout3d, (2, 2, 1, 2, 2)),
+    (dropout.dropout, (2, 3)),
+    (dropout.dropout1d, (2, 3, 2)),
+    (dropout.dropout2d, (2, 2, 2, 2)),
+    (dropout.dropout3d, (2, 2, 1, 2, 2)),
 ):
     row(function, dropouts(shape), skip={"value": DRAWN})
 
@@ -178,4 +178,4 @@ def gumbel_draws(rng, dtype):
     return [Sample(array(rng, (2, 3), dtype), 0.5, key=key), Sample(array(rng, (3,), dtype), hard=True, key=key, differentiable=False)]
 
 
-row(attention.gumbel_softmax, gumbel_draws, skip={"value": DRAWN})
+row(dropout.gumbel_softmax, gumbel_draws, skip={"value": DRAWN})
