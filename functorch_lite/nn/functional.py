@@ -100,5 +100,6 @@ from ..refs.unpool import (
     max_unpool3d,
     pooling_fractions,
 )
+from .ctc import ctc_loss
 from .linear_cross_entropy import linear_cross_entropy
 from .recurrent import gru_layer, lstm_layer, rnn_layer
