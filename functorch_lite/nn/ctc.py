@@ -43,7 +43,12 @@ def _log_sum_jvp(ans, primals, tangents):
     return algebra.total(terms)
 
 
-@composite(namespace=_F, jvp=_log_sum_jvp, reference=lambda x, y, z: np.logaddexp(np.logaddexp(x, y), z))
+def _log_sum_batch(size, args, dims):
+    args, d = algebra.align(size, args, dims)
+    return log_sum_of_three(*args), d
+
+
+@composite(namespace=_F, jvp=_log_sum_jvp, batch=_log_sum_batch, reference=lambda x, y, z: np.logaddexp(np.logaddexp(x, y), z))
 def log_sum_of_three(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """log(exp(x) + exp(y) + exp(z)) for arrays of one shape, any of which may be -inf."""
     top = create.detach(compare.maximum(compare.maximum(x, y), z))

@@ -70,18 +70,6 @@ def _by_frequency(rows, input, n: int):
 # ------------------------------------------------------------------------------------------------------ embedding
 
 
-def _embedding_jvp(ans, primals, tangents, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
-    """The rows of the weight's tangent; the padding's row does not move."""
-    (input, _), (_, t) = primals, tangents
-    rows = _rows(t, input)
-    if scale_grad_by_freq:
-        rows = _by_frequency(rows, input, t.shape[0])
-    if padding_idx is None:
-        return rows
-    at_padding = compare.eq(input, algebra.full_like(input, padding_idx % t.shape[0]))
-    return compare.select(_spread(at_padding, rows), algebra.zeros(rows.aval), rows)
-
-
 def _embedding_reference(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     rows = weight[input]
     if max_norm is None:
@@ -96,7 +84,7 @@ def _renewed(args, params):
     return {} if max_norm is None else {1: _renormed(weight, input, max_norm, norm_type)}
 
 
-@composite(namespace=_F, jvp=_embedding_jvp, reference=_embedding_reference, traits={"writes": _renewed})
+@composite(namespace=_F, reference=_embedding_reference, traits={"writes": _renewed})
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -116,8 +104,14 @@ def embedding(
     >>> fl.nn.functional.embedding(fl.asarray([1, 0]), fl.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
     """
-    _checked("embedding", input, weight, padding_idx)
-    return _rows(_looked_at(weight, input, max_norm, norm_type), input)
+    padding_idx = _checked("embedding", input, weight, padding_idx)
+    rows = _rows(_looked_at(weight, input, max_norm, norm_type), input)
+    if scale_grad_by_freq:
+        rows = create.graft(_by_frequency(rows, input, weight.shape[0]), create.detach(rows))
+    if padding_idx is not None:
+        at_padding = compare.eq(input, algebra.full_like(input, padding_idx))
+        rows = compare.select(_spread(at_padding, rows), create.detach(rows), rows)
+    return rows
 
 
 # ----------------------------------------------------------------------------------------------------------- bags

@@ -13,6 +13,7 @@ from ..table import Sample, array, row
 def three(rng, dtype):
     x, y, z = (array(rng, (2, 3), dtype) for _ in range(3))
     yield Sample(x, y, z)
+    x, y, z = x.copy(), y.copy(), z.copy()
     x[0, 0] = y[0] = z[0, :2] = -np.inf
     yield Sample(x, y, z, differentiable=False)
 
@@ -38,7 +39,7 @@ def logits(rng, dtype):
     y, weight = array(rng, (5,), int64, 0, 3), array(rng, (4,), dtype, 0.5, 2)
     yield Sample(x, w, y)
     yield Sample(x, w, y, linear_bias=b, weight=weight, reduction="sum", ignore_index=1)
-    yield Sample(x[0], w, y[0], reduction="none", label_smoothing=0.1)
+    yield Sample(x[0], w, np.asarray(y[0]), reduction="none", label_smoothing=0.1)
     yield Sample(x, w, array(rng, (5, 4), dtype, 0, 1), linear_bias=b)
     yield Sample(x, array(rng, (4, 2, 3), dtype), array(rng, (5, 2), int64, 0, 3), linear_bias=array(rng, (4, 2), dtype))
 
