@@ -113,13 +113,14 @@ def _binder(op, space: dict) -> str:
     space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
     space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
     head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
+    changes = op.traits.get("inplace", False)  # one more parameter, the last positional one: of the face that has it
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             head.append("*" + p.name)
             starred = True
         else:
             if p.kind is p.KEYWORD_ONLY and not starred:
-                head.append("*")
+                head += ["inplace=False", "*"] if changes else ["*"]
                 starred = True
             if p.default is not p.empty:
                 space[f"_default_{p.name}"] = p.default
@@ -150,6 +151,11 @@ def _binder(op, space: dict) -> str:
         last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
     call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
     last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    if changes:
+        if not starred:
+            head.append("inplace=False")
+        body.insert(1, f"_changed = {op.tensors[0]}")
+        last.append(f"if inplace and isinstance(_changed, _Face): return _changed.overwrite(_out, {op.name!r})")
     if "writes" in op.traits:  # what PyTorch's face changes of its arguments
         body.insert(1, f"_given = ({args})")
         space["_write"] = write

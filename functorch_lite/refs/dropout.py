@@ -7,7 +7,7 @@ import math
 from ..core.dtype import int64, uint32
 from ..core.op import Tensor, composite
 from ..prims import algebra, compare, create, elementwise, random, reduce
-from .activation import leaky_relu
+from .activation import IN_PLACE, leaky_relu
 from .arguments import require, require_arrays, require_floating, shown
 from .promotion import canonical_dim, expand_to, to_dtype
 from .random import gumbel, uniform
@@ -16,7 +16,7 @@ from .softmaxes import softmax
 _F = "fl.nn.functional"
 
 # PyTorch's face has a generator, which gives a key when a draw needs one and has none
-_DRAWN = {"key": "key", "drawing": lambda p, training: training and p > 0}
+_DRAWN = {"key": "key", "drawing": lambda p, training: training and p > 0} | IN_PLACE
 
 
 def _require_key(name, key, why):
@@ -120,7 +120,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 # -------------------------------------------------------------------------------------------------------- activations
 
 
-@composite(namespace=_F, traits={"key": "key", "drawing": lambda lower, upper, training: training})
+@composite(namespace=_F, traits={"key": "key", "drawing": lambda lower, upper, training: training} | IN_PLACE)
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *, key: Tensor | None = None) -> Tensor:
     """`leaky_relu` with a slope drawn for each element from [lower, upper) in training, else with their mean (Xu et al., 2015).
 
