@@ -111,6 +111,23 @@ def test_tensors_are_written_where_pytorch_writes_them_and_arrays_are_not():
     np.testing.assert_allclose(var.numpy(), x.numpy().var(2, ddof=1).mean(0))
 
 
+def test_activations_write_into_tensors_on_request():
+    from functorch_lite.nn import create
+
+    x = create.tensor([-1.0, 2.0])
+    assert F.relu(x, inplace=True) is x and x.tolist() == [0.0, 2.0]
+    assert F.dropout(x, 1.0, True, True) is x and x.tolist() == [0.0, 0.0]
+    w = create.tensor([-1.0, 2.0], requires_grad=True)
+    y = w * 3
+    F.leaky_relu(y, 0.5, inplace=True)
+    y.sum().backward()
+    assert y.tolist() == [-1.5, 6.0] and w.grad.tolist() == [1.5, 3.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        F.relu(w, inplace=True)
+    a = fl.asarray([-1.0, 2.0])
+    assert F.relu(a, inplace=True).tolist() == [0.0, 2.0] and a.tolist() == [-1.0, 2.0]
+
+
 def test_padding_gets_no_gradient_in_rows_of_a_batch_either():
     weights, rows = normal(3, 4, 2), fl.asarray([[0, 1], [1, 1], [3, 3]])
     each = fl.vmap(fl.grad(lambda w, i: F.embedding(i, w, padding_idx=1).sum()))(weights, rows)
