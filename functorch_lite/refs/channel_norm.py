@@ -191,6 +191,8 @@ class BatchNorm(NamedTuple):
 def _batch_normed(name, input, mean, var, weight, bias, training, eps, dims):
     """(the output, the batch's mean and variance or None). `dims` are those that statistics run over."""
     x = wide(name, input, running_mean=mean, running_var=var, weight=weight, bias=bias)
+    if input.shape == (0,):  # PyTorch takes nothing at all for an empty batch
+        return input, None, None
     require(input.ndim >= 2, name, f"expected input with at least 2 dimensions [N, C, *], got {shown(input)}")
     _require_channels(name, input, input.shape[1], running_mean=mean, running_var=var, weight=weight, bias=bias)
     if training:
@@ -235,7 +237,7 @@ def _batch_norm_stats_reference(x, mean, var, weight=None, bias=None, training=T
 def _batch_renewed(args, params):
     """What PyTorch writes: the running statistics, in training."""
     (input, mean, var, *affine), (training, momentum, eps) = args, params
-    if not training or mean is None or var is None:
+    if not training or mean is None or var is None or input.aval.size == 0:
         return {}
     return dict(enumerate(batch_norm_stats(input, mean, var, *affine, True, momentum, eps)[1:], 1))
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.dtype import INTEGER, int32
 from ..core.op import Tensor, composite
 from ..prims import algebra, bits, checks, compare, create, elementwise, index, order, reduce, shape
-from .arguments import require, require_arrays, require_floating, require_reduction, shown
+from .arguments import accumulator, require, require_arrays, require_floating, require_reduction, shown
 from .loss import constant, pair, pick, reduced, reduced_reference, softplus_of_minus
 from .promotion import canonical_dim, promoted, to_dtype
 from .reduce import norm
@@ -57,8 +57,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     a, b = floats("cosine_similarity", x1, x2)
     dim = canonical_dim("cosine_similarity", dim, a.ndim)
+    sizes = (*a.shape[:dim], *a.shape[dim + 1 :])
+    result, wide = a.dtype, accumulator(a.dtype)
+    a, b = (to_dtype(x if x.ndim else shape.reshape(x, (1,)), wide) for x in (a, b))
     a, b = (_over(x, compare.maximum(n, constant(n, eps)), dim) for x, n in ((x, norm(x, 2, dim)) for x in (a, b)))
-    return reduce.reduce_sum(elementwise.mul(a, b), (dim,))
+    return to_dtype(shape.reshape(reduce.reduce_sum(elementwise.mul(a, b), (dim,)), sizes), result)
 
 
 def _over(x, size, dim):
@@ -260,8 +263,9 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     if weight is not None:
         loss = elementwise.mul(*promoted(loss, weight))
     last = loss.ndim - 1
-    mean = elementwise.scaled(reduce.reduce_sum(loss, (last,)), 1 / max(loss.shape[-1], 1))
-    return reduced("multilabel_soft_margin_loss", mean, reduction)
+    total = reduce.reduce_sum(to_dtype(loss, accumulator(loss.dtype)), (last,))
+    mean = elementwise.scaled(total, 1 / max(loss.shape[-1], 1))
+    return to_dtype(reduced("multilabel_soft_margin_loss", mean, reduction), loss.dtype)
 
 
 def _triplet_reference(a, b, c, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
