@@ -74,6 +74,13 @@ def _refuse_numbers(op, face: Face | None, args: tuple) -> None:
             raise TypeError(f"{op.name}: argument '{name}' must be a Tensor, not {type(x).__name__}, got {x!r}; wrap it with torch.tensor")
 
 
+def write(op, given: tuple, args: tuple, params: tuple) -> None:
+    """Gives those of an op's arguments that are Faces the values that its trait ``writes`` says they have after the call."""
+    for at, value in op.traits["writes"](args, params).items():
+        if isinstance(given[at], Face):
+            given[at].renew(value)
+
+
 # ------------------------------------------------------------------------------------------------------- generating
 
 
@@ -135,13 +142,14 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
         space["_refuse_numbers"] = _refuse_numbers
         body.append("_lifted = False")
         last.append(f"if _lifted: _refuse_numbers(_op, _face, ({''.join(f'{n}, ' for n in op.tensors)}))")
+    changes = op.traits.get("inplace", False)  # one more parameter, the last positional one: of the face that has it
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             head.append("*" + p.name)
             starred = True
         else:
             if p.kind is p.KEYWORD_ONLY and not starred:
-                head.append("*")
+                head += ["inplace=False", "*"] if changes else ["*"]
                 starred = True
             if p.default is not p.empty:
                 space[f"_default_{p.name}"] = p.default
@@ -176,6 +184,15 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
         last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
     call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
     last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    if changes:
+        if not starred:
+            head.append("inplace=False")
+        body.insert(1, f"_changed = {op.tensors[0]}")
+        last.append(f"if inplace and isinstance(_changed, _Face): return _changed.overwrite(_out, {op.name!r})")
+    if "writes" in op.traits:  # what PyTorch's face changes of its arguments
+        body.insert(1, f"_given = ({args})")
+        space["_write"] = write
+        last.append(f"if _face is not None: _write(_op, _given, ({args}), ({statics}))")
     last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
     lines = "\n    ".join([*body, *last])
     return f"def {op.name}({', '.join(head)}):\n    {lines}\n"

@@ -21,7 +21,7 @@ from ..refs.convert import to
 from ..transforms.ambient import begin_recording, history, rebased
 from . import layout
 from .devices import device
-from .inplace import InPlace, written
+from .inplace import InPlace, fitting, written
 from .memory import Memory
 from .views import Shown, View
 
@@ -377,6 +377,12 @@ class Tensor(Face, InPlace, Memory, Operable):
 
     def replace(self, value: Array) -> None:
         self._assign(value)
+
+    def overwrite(self, value: Array, what: str) -> Tensor:
+        return self._assign(fitting(self, value, what))
+
+    def renew(self, value: Array) -> None:
+        self._assign(detach(value), outside=True)
 
     def _assign(self, value: Array, outside: bool = False) -> Tensor:
         """Replaces its elements, through its views; ``outside`` of what autograd sees."""

@@ -16,6 +16,7 @@ from .equation import *
 from .extreme import *
 from .former import *
 from .gathers import *
+from .grid import *
 from .grids import *
 from .histograms import *
 from .index import *
@@ -37,6 +38,7 @@ from .quantiles import *
 from .rearrange import *
 from .recurrent import *
 from .reduce import *
+from .resize import *
 from .scatters import *
 from .shape import *
 from .softmaxes import *
@@ -67,6 +69,7 @@ _PUBLIC = (
     gathers,
     histograms,
     grids,
+    grid,
     index,
     integers,
     join,
@@ -85,6 +88,7 @@ _PUBLIC = (
     rearrange,
     recurrent,
     reduce,
+    resize,
     scatters,
     shape,
     softmaxes,

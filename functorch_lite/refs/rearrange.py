@@ -297,6 +297,20 @@ def _pad_reference(x, pad, mode, value):
     return np.pad(cut(x), grown, mode="wrap") if mode == "circular" else cut(np.pad(x, grown, mode=_NUMPY_MODES[mode]))
 
 
+@composite(reference=lambda x, pad, value=0: _pad_reference(x, pad, "constant", value))
+def constant_pad_nd(input: Tensor, pad: Dims, value: Tensor = 0) -> Tensor:
+    """`pad` by a constant.
+
+    >>> import functorch_lite as fl
+    >>> fl.constant_pad_nd(fl.asarray([1, 2]), (1, 1), 9).tolist()
+    [9, 1, 2, 9]
+    """
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad  # `constant_pad_nd` has a parameter of this name
+
+
 # ---------------------------------------------------------------------------------------------------------- windows
 
 
@@ -340,4 +354,4 @@ def _unfold_reference(x, dimension, size, step):
     return windows[(slice(None),) * (dimension % x.ndim) + (slice(None, None, step),)]
 
 
-__all__ = "diag diag_embed diagflat diagonal flip fliplr flipud pad roll rot90".split()
+__all__ = "constant_pad_nd diag diag_embed diagflat diagonal flip fliplr flipud pad roll rot90".split()

@@ -78,7 +78,6 @@ from ..nn.draws import (
 )
 from ..nn.functional import (
     adaptive_avg_pool1d,
-    adaptive_max_pool1d,
     avg_pool1d,
     bilinear,
     binary_cross_entropy_with_logits,
@@ -194,6 +193,7 @@ from ..refs import (
     ceil,
     celu,
     chain_matmul,
+    channel_shuffle,
     cholesky,
     cholesky_inverse,
     cholesky_solve,
@@ -210,6 +210,7 @@ from ..refs import (
     concatenate,
     conj,
     conj_physical,
+    constant_pad_nd,
     conv1d,
     conv2d,
     conv3d,
@@ -277,6 +278,7 @@ from ..refs import (
     gradient,
     greater,
     greater_equal,
+    grid_sampler,
     group_norm,
     gru_cell,
     gt,
@@ -506,6 +508,9 @@ from . import autograd, backends, cuda, fft, func, fx, linalg, masked, nn, optim
 
 __version__ = "2.13.0"  # the PyTorch whose names these are
 
+native_channel_shuffle = channel_shuffle
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+adaptive_max_pool1d = nn.functional.adaptive_max_pool1d_with_indices
 newaxis = None
 
 half, float, double = float16, float32, float64
