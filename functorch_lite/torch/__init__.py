@@ -10,6 +10,7 @@ from ..core.dtype import (
 )
 from ..core.dtype import (
     bfloat16,
+    can_cast,
     complex64,
     complex128,
     finfo,
