@@ -107,7 +107,6 @@ from ..nn.legacy import LEGACY, typename
 from ..nn.queries import Layout as layout
 from ..nn.queries import MemoryFormat as memory_format
 from ..nn.queries import (
-    can_cast,
     channels_last,
     channels_last_3d,
     contiguous_format,
