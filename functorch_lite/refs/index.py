@@ -265,15 +265,16 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     require(x.ndim > 0, "narrow", "cannot be applied to a 0-dim array")
     d = canonical_dim("narrow", dim, x.ndim)
     n = x.shape[d]
-    start = start.read() if isinstance(start, Face) else start
+    if isinstance(start, Operable):
+        ok = start.ndim == 0 and start.dtype.category == INTEGER
+        require(ok, "narrow", f"start must be an int or a 0-dim integer array, got {start.aval}")
+        start = _bound(start) if length else 0  # an int unless it is traced
     if not isinstance(start, Array):
         start = operator.index(start)
         require(-n <= start <= n, "narrow", f"start must be between {-n} and {n}, got {start}", IndexError)
         start += n if start < 0 else 0
         ok = 0 <= length <= n - start
     else:
-        ok = start.ndim == 0 and start.dtype.category == INTEGER
-        require(ok, "narrow", f"start must be an int or a 0-dim integer array, got {start.aval}")
         ok = 0 <= length <= n
     require(ok, "narrow", f"start ({start}) + length ({length}) exceeds dimension size ({n})")
     return getitem(x, start, spec=(":",) * d + (("window", length, 1),))

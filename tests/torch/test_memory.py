@@ -138,3 +138,13 @@ def test_sparse_products():
 
 def test_draws_on_meta_stay_there():
     assert torch.zeros(2, device="meta").normal_().is_meta and torch.rand(2, device="meta").is_meta
+
+
+def test_narrow_from_a_tensor():
+    """A start that is a 0-dim tensor, of whole or of no elements; anything else is refused."""
+    x = torch.arange(10).reshape(2, 5)
+    assert x.narrow(1, torch.tensor(1), 2).tolist() == [[1, 2], [6, 7]]
+    assert x.narrow(1, torch.tensor(5), 0).shape == (2, 0)
+    for bad in (torch.tensor(False), torch.tensor([1])):
+        with pytest.raises(RuntimeError, match="0-dim integer"):
+            x.narrow(1, bad, 1)
