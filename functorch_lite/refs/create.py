@@ -154,12 +154,14 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
     dtype = as_dtype(dtype) if dtype is not None else int64 if all(isinstance(x, int) for x in (start, end, step)) else float32
     bounds = all(not isinstance(x, float) or math.isfinite(x) for x in (start, end, step))
     require(bounds, "arange", f"unsupported range: {start} -> {end} by {step}")
-    if not dtype.is_inexact:  # as in PyTorch, before anything is counted
+    if dtype is int64:  # as in PyTorch, before anything is counted; other integers count by the floats
         start, end, step = int(start), int(end), int(step)
     require(step != 0, "arange", f"step must not be 0 (as {dtype})")
     n = math.ceil((end - start) / step) if any(isinstance(x, float) for x in (start, end, step)) else -((start - end) // step)
     ok = (end - start) * step >= 0
     require(ok, "arange", f"end lies on the other side of start than step points, got start={start}, end={end}, step={step}")
+    if not dtype.is_inexact:
+        start, step = int(start), int(step)
     return placed(ramp(start, step, n, dtype), device)
 
 

@@ -8,14 +8,14 @@ import math
 import numpy as np
 
 from ..core.array import Operable, asarray
-from ..core.dtype import INTEGER
+from ..core.dtype import INTEGER, int64
 from ..core.face import faced
 from ..core.op import Shape, Tensor, composite
 from ..prims import algebra, elementwise
 from .arguments import require, shown
 from .gathers import index_select
 from .join import cat
-from .promotion import array_of
+from .promotion import array_of, to_dtype
 from .shape import as_tuple, reshaped, stretched
 
 
@@ -102,7 +102,7 @@ Operable.combinations = combinations
 
 
 def _unravelled(indices, shape):
-    return tuple([np.asarray(i, indices.dtype) for i in np.unravel_index(indices, as_tuple(shape))])
+    return tuple([np.asarray(i, np.int64) for i in np.unravel_index(indices, as_tuple(shape))])
 
 
 @composite(multi=True, reference=_unravelled)
@@ -118,7 +118,7 @@ def unravel_index(indices: Tensor, shape: Shape) -> tuple:
     x, sizes = array_of(indices), as_tuple(shape)
     require(x.dtype.category == INTEGER, "unravel_index", f"expected 'indices' to be integers, got {shown(x)}", ValueError)
     require(all(n >= 0 for n in sizes), "unravel_index", f"'shape' cannot have negative values, got {list(sizes)}", ValueError)
-    out, left = [], x
+    out, left = [], to_dtype(x, int64)
     for n in reversed(sizes):
         each = algebra.full_like(left, n)
         out.append(elementwise.rem(left, each))

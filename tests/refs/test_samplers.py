@@ -13,6 +13,7 @@ import functorch_lite as fl
 import functorch_lite.torch as torch
 from functorch_lite.core.op import REGISTRY
 from functorch_lite.nn.draws import DRAWS
+from functorch_lite.refs import unpool
 
 N, SEED, LEAST = 100_000, 20, 1e-4
 R, F = fl.random, fl.nn.functional
@@ -51,6 +52,13 @@ def places(x, scale=1.0):
     return (x != 0).astype(int)
 
 
+def highest(x):
+    """Which elements are the higher of two values."""
+    x = np.asarray(x)
+    assert len(np.unique(x)) == 2
+    return (x == x.max()).astype(int)
+
+
 def ordered_pairs(x):
     """Draws of two of four without replacement, as numbers below 16."""
     return x[:, 0] * 4 + x[:, 1]
@@ -86,6 +94,10 @@ KEYED = {
         f"dropout{n}d": (lambda k, n=n: channels(getattr(F, f"dropout{n}d")(fl.ones(CHANNELS[n]), 0.3, key=k)), [0.3, 0.7])
         for n in (1, 2, 3)
     },
+    "alpha_dropout": (lambda k: highest(F.alpha_dropout(fl.ones(N), 0.3, True, key=k)), [0.3, 0.7]),
+    "feature_alpha_dropout": (lambda k: highest(F.feature_alpha_dropout(fl.ones(N // 4, 4, 2), 0.3, True, key=k))[..., 0], [0.3, 0.7]),
+    "rrelu": (lambda k: -F.rrelu(-fl.ones(N), 0.1, 0.3, True, key=k), stats.uniform(0.1, 0.2)),
+    "pooling_fractions": (lambda k: unpool.pooling_fractions(fl.ones(N // 2, 1, 2, 2), 2, key=k), UNIFORM),
     "gumbel_softmax": (lambda k: fl.argmax(F.gumbel_softmax(fl.log(fl.asarray(P)).expand(N, 4), hard=True, key=k), -1), P),
 }
 
@@ -142,14 +154,14 @@ FACE = {
 ALL = {**{f"fl.{n}": (keyed(draw), law) for n, (draw, law) in KEYED.items()}, **FACE, **MORE}
 
 NO_DRAWS = {"key", "split", "advance", "fold_in"}  # of fl.random: they make keys
-OF_DROPOUT = {"scaled_dot_product_attention"}  # whose masks are drawn by the same function
+BY_OTHERS = {"scaled_dot_product_attention", "multi_head_attention_forward", "svd_lowrank", "pca_lowrank"}  # by dropout's draw, by normal's
 
 
 def test_every_sampler_has_a_row():
     """Ops that take a key to draw with, in any namespace, and draws of PyTorch's face."""
     ops = {op.name for op in REGISTRY.values() if op.namespace == "fl.random" or op.namespace != "prims" and "key" in op.traits}
     ops |= {*R.__all__, "gumbel_softmax"}
-    missing = [n for n in sorted(ops - NO_DRAWS - OF_DROPOUT) if f"fl.{n}" not in ALL] + [n for n in DRAWS if n not in ALL]
+    missing = [n for n in sorted(ops - NO_DRAWS - BY_OTHERS) if f"fl.{n}" not in ALL] + [n for n in DRAWS if n not in ALL]
     assert not missing, f"samplers without a row in the table: {missing}"
 
 
