@@ -115,6 +115,16 @@ def test_combinations():
     assert x.grad.tolist() == [5, 4, 3]
 
 
+def test_ranges_of_integers():
+    """Ends are cut to whole numbers first; integers narrower than int64 are counted by the floats, as in PyTorch."""
+    assert torch.linspace(4.3, 0, 7, dtype=torch.int64).tolist() == [4, 3, 2, 2, 1, 0, 0]
+    assert torch.arange(0, 3.1, dtype=torch.int32).tolist() == [0, 1, 2, 3] and torch.arange(0, 3.1, dtype=torch.int64).tolist() == [
+        0,
+        1,
+        2,
+    ]
+
+
 def test_sparse_products():
     rng = np.random.default_rng(0)
     a = rng.random((4, 5)) * (rng.random((4, 5)) < 0.4)
