@@ -59,7 +59,7 @@ class Storage:
 
 
 class Memory:
-    """The part of Tensor that describes memory."""
+    """The part of Tensor that describes memory, and gets data out of it."""
 
     is_sparse = is_quantized = is_mkldnn = is_nested = is_xpu = is_mps = is_xla = is_vulkan = is_ipu = is_maia = is_mtia = False
     is_sparse_csr = False
@@ -78,6 +78,14 @@ class Memory:
     def get_device(self) -> int:
         """The number of its GPU, -1 on the CPU."""
         return self.device.index or 0 if self.is_cuda else -1
+
+    def item(self):
+        """The only element as a Python number."""
+        return self.array.item()
+
+    def tolist(self):
+        """The elements as Python numbers in nested lists."""
+        return self.array.tolist()
 
     def cpu(self):
         """On the CPU."""

@@ -456,14 +456,6 @@ class Tensor(Face, InPlace, Memory, Operable):
         out = to(x, *args, dtype=dtype, device=device, copy=copy)
         return self if out is x else Tensor.over(out)
 
-    def item(self):
-        """The only element as a Python number."""
-        return self.array.item()
-
-    def tolist(self):
-        """The elements as Python numbers in nested lists."""
-        return self.array.tolist()
-
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The data as a read-only NumPy array, a snapshot."""
         if self.requires_grad and not force:
