@@ -25,6 +25,7 @@ class Cell:
 
     __slots__ = ("held", "home", "version", "name", "__weakref__")
     root = None  # the cell in which its value really lies, where that is another
+    of_arrays = True  # whether an Array is all that it ever holds
 
     def __init__(self, value, name: str | None = None):
         self.held = value if value.__class__ is Array or value.__class__ is Traced else asarray(value)
@@ -120,6 +121,7 @@ class Slot(Cell):
     """A cell that holds an object instead of an Array: a leaf's gradient, or None."""
 
     __slots__ = ()
+    of_arrays = False
 
     def __init__(self, value=None, name: str | None = None):
         self.held, self.home, self.version, self.name = value, body(STATE.current), 0, name
@@ -213,6 +215,7 @@ class Number(Cell):
 
     __slots__ = ("where", "key", "index")
     plain = packed = None
+    of_arrays = False
 
     def __init__(self, where: dict, key, index: int | None = None, name: str | None = None):
         self.where, self.key, self.index = where, key, index

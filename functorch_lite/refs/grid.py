@@ -110,7 +110,7 @@ def grid_sample(
     puts 'zeros', the 'border' or a 'reflection'. ValueError for other modes, RuntimeError for shapes that do not fit.
 
     >>> import functorch_lite as fl
-    >>> x, grid = fl.asarray([[[[1.0, 3.0]]]]), fl.asarray([[[[0.0, 0.0], [2.0, 0.0]]]])
+    >>> x, grid = fl.asarray([[[[1.0, 3.0]]]]), fl.asarray([[[[0.0, 0.0], [3.0, 0.0]]]])
     >>> fl.nn.functional.grid_sample(x, grid, align_corners=True).tolist()
     [[[[2.0, 0.0]]]]
     """

@@ -54,7 +54,8 @@ def _checked(name: str, M: int, dtype) -> DType:
 
 def _declared(f, *order):
     """Declares a window; `order` as for its reference."""
-    f.__doc__ = f"{f.__doc__} {_LENGTH}"
+    what, gap, example = f.__doc__.partition("\n\n")
+    f.__doc__ = f"{what} {_LENGTH}{gap}{example}"
     return placing(composite(f, namespace=NAMESPACE, reference=_scipy_window(f.__name__, *order)))
 
 

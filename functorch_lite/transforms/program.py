@@ -113,8 +113,8 @@ class Write(Record, eq=False):
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a new value for a plain cell."""
-        return self.target.__class__ is Source and self.target.cell.plain is Cell
+        """Whether it is a new value for a cell of Arrays."""
+        return self.target.__class__ is Source and self.target.cell.of_arrays
 
     def commit(self, outs, given, low: bool) -> None:
         """Does it; at the bottom of the stack (``low``) nothing has to be asked first."""
@@ -250,7 +250,7 @@ class Program(Record, eq=False):
         if self.recorded:
             return ()
         replaced = {w.target.current() for w in self.writes if w.target.__class__ is Source}
-        cells = [(i, s.current()) for i, s in self.sources.items() if s.cell.plain is Cell]
+        cells = [(i, s.current()) for i, s in self.sources.items() if s.cell.of_arrays]
         places = [i for i, cell in cells if cell in replaced and cell.held.__class__ is Array]
         arrays = [cell.held for _, cell in cells if cell in replaced and cell.held.__class__ is Array]
         buffers = [x.buffer for x in arrays]

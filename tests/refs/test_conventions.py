@@ -171,7 +171,7 @@ RAISES = [
     (lambda: fl.mean(fl.ones(2, dtype=fl.int64)), RuntimeError, r"mean: input must have a float or complex dtype, got int64\[2\]"),
     (lambda: fl.amax(fl.zeros((0, 2)), 0), IndexError, "float32\\[0,2\\]"),
     (lambda: fl.where(fl.ones(2), 1.0, 2.0), RuntimeError, r"condition must be a bool Array, got float32\[2\]"),
-    (lambda: fl.masked_fill(fl.ones(2, dtype=fl.int64), fl.asarray([True, False]), 1.5), RuntimeError, "masked_fill.*1.5"),
+    (lambda: fl.masked_fill(fl.ones(2, dtype=fl.int64), fl.asarray([True, False]), 1.5j), RuntimeError, "masked_fill.*1.5"),
     (lambda: fl.lt(fl.asarray(1j), 2), TypeError, "complex"),
     (lambda: fl.imag(fl.ones(2)), RuntimeError, "imag: expected a complex dtype"),
     (lambda: fl.sign(fl.asarray(1j)), RuntimeError, "use sgn"),
