@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 
 from .array import Array, Operable, asarray
@@ -58,6 +59,13 @@ class Face:
         """Writes it."""
         raise NotImplementedError
 
+    fit: Callable[..., Array]
+    """fit(value, what, *, exact, shared): a result of `what` as this may take it, in its dtype (which must be the result's, if `exact`).
+    It raises what PyTorch does for an `out=` that cannot. ``shared``: its storage is that of an argument too."""
+
+    take: Callable[[Array], None]
+    """Takes over a result that fits, and its shape."""
+
     def wrap(self, out):
         """What an op gave, as Faces: an Array, or a tuple or named tuple of them."""
         if isinstance(out, Array):
@@ -98,7 +106,8 @@ def operand(x):
 
 
 def faced(function):
-    """A function of Arrays that is no op itself, for Faces too: it is given their values, and its results are made Faces."""
+    """A function of Arrays that is no op itself, for Faces too: it is given their values, and its results are made Faces.
+    As an op's, they may be written into those that stand in `out=`."""
 
     def value(x):
         if isinstance(x, Face):
@@ -107,6 +116,10 @@ def faced(function):
 
     @wraps(function)
     def either(*args, **kwargs):
+        if "out" in kwargs and (out := kwargs.pop("out")) is not None:
+            from .out import into
+
+            return into(function.__name__, either, out, args, kwargs, several=None)
         face = next((x for x in (*args, *kwargs.values()) if isinstance(x, Face)), None)
         if face is None:
             return function(*args, **kwargs)

@@ -7,6 +7,7 @@ import numpy as np
 from ..core.array import Array, asarray, meta
 from ..core.dtype import DType, as_dtype, float32, int64
 from ..core.face import Face
+from ..core.out import into
 from ..refs import create, random
 from ..transforms.shapes import eval_shape
 from .generator import Generator, default_generator
@@ -38,14 +39,27 @@ def get_default_device() -> str:
     return DEFAULTS["device"] or "cpu"
 
 
-def _made(make, device, requires_grad: bool) -> Tensor:
-    """What `make(device)` gives, as a Tensor; without data on the device 'meta'."""
+def _made(make, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
+    """What `make(device)` gives, as a Tensor; without data on the device 'meta'. It is written into `out`, if there is one."""
+    if out is not None:
+        return into(name, lambda: Tensor.over(make(device or out.device)), out, (), {}, exact=True)
     device = DEFAULTS["device"] if device is None else str(device)
     if device == "meta":
         out = Tensor.over(meta(eval_shape(lambda: make(None))))
     else:
         out = Tensor.over(make(device))
     return out.requires_grad_() if requires_grad else out
+
+
+def _dtype(name: str, dtype, out: Tensor | None) -> DType:
+    """The dtype asked for, else that of `out`, else the default float."""
+    if out is None:
+        return as_dtype(dtype or DEFAULTS["dtype"])
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: argument 'out' must be a Tensor, got {type(out).__name__}")
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"{name}: dtype {as_dtype(dtype)} does not match dtype of out parameter ({out.dtype})")
+    return out.dtype
 
 
 # ------------------------------------------------------------------------------------------------------------ of data
@@ -102,11 +116,13 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) ->
 def _constructor(name: str, *, floats: bool):
     function = getattr(create, name)
 
-    def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, **named):
+    def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, out=None, **named):
         args = [a.array if isinstance(a, Tensor) else a for a in args]
-        if dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
+        if out is not None:
+            dtype = _dtype(name, dtype, out)
+        elif dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
             dtype = DEFAULTS["dtype"]
-        return _made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad)
+        return _made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad, out, name)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A Tensor made by `fl.{name}`, of the default dtype where it makes floats."
@@ -141,41 +157,43 @@ def _size(size) -> tuple[int, ...]:
     return tuple([n.__index__() for n in size])
 
 
-def _drawn(draw, generator: Generator | None, device, requires_grad: bool) -> Tensor:
+def _drawn(draw, generator: Generator | None, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
     key = (generator or default_generator).next_key()
-    return _made(lambda device: draw(key) if device is None else draw(key).to(device=device), device, requires_grad)
+    return _made(lambda device: draw(key) if device is None else draw(key).to(device=device), device, requires_grad, out, name)
 
 
-def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
+def rand(*size, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
     """Uniform draws from [0, 1)."""
-    shape, dtype = _size(size), as_dtype(dtype or DEFAULTS["dtype"])
-    return _drawn(lambda key: random.uniform(key, shape, dtype), generator, device, requires_grad)
+    shape, dtype = _size(size), _dtype("rand", dtype, out)
+    return _drawn(lambda key: random.uniform(key, shape, dtype), generator, device, requires_grad, out, "rand")
 
 
-def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
+def randn(*size, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
     """Draws from the standard normal distribution."""
-    shape, dtype = _size(size), as_dtype(dtype or DEFAULTS["dtype"])
-    return _drawn(lambda key: random.normal(key, shape, dtype), generator, device, requires_grad)
+    shape, dtype = _size(size), _dtype("randn", dtype, out)
+    return _drawn(lambda key: random.normal(key, shape, dtype), generator, device, requires_grad, out, "randn")
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=int64, device=None, requires_grad: bool = False) -> Tensor:
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     if size is None:
         low, high, size = 0, low, high
-    shape, dtype = tuple(size), as_dtype(dtype)
+    shape, dtype = tuple(size), _dtype("randint", dtype or (int64 if out is None else None), out)
     if not low < high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _drawn(lambda key: random.randint(key, shape, low, high).to(dtype), generator, device, requires_grad)
+    return _drawn(lambda key: random.randint(key, shape, low, high).to(dtype), generator, device, requires_grad, out, "randint")
 
 
-def randperm(n: int, *, generator=None, dtype=int64, device=None, requires_grad: bool = False) -> Tensor:
+def randperm(n: int, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """The numbers below n, in random order."""
-    dtype = as_dtype(dtype)
-    return _drawn(lambda key: random.permutation(key, n).to(dtype), generator, device, requires_grad)
+    dtype = _dtype("randperm", dtype or (int64 if out is None else None), out)
+    return _drawn(lambda key: random.permutation(key, n).to(dtype), generator, device, requires_grad, out, "randperm")
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Draws from normal distributions with these means and standard deviations, which broadcast (or are numbers, with a size)."""
+    if out is not None:
+        return into("normal", normal, out, (mean, std, size), {"generator": generator, "dtype": dtype, "device": device})
     if size is not None:
         return randn(*size, generator=generator, dtype=dtype, device=device) * std + mean
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
@@ -184,10 +202,10 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
     return out.requires_grad_() if requires_grad else out
 
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None) -> Tensor:
     """1 with the probability that stands in each element of input (or p), else 0."""
     chances = input.array if p is None else p
-    return _drawn(lambda key: random.bernoulli(key, chances, input.aval.shape).to(input.dtype), generator, None, False)
+    return _drawn(lambda key: random.bernoulli(key, chances, input.aval.shape).to(input.dtype), generator, None, False, out, "bernoulli")
 
 
 def _draw_like(name: str, draw):
