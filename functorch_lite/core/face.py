@@ -59,11 +59,11 @@ class Face:
         """Writes it."""
         raise NotImplementedError
 
-    fit: Callable[..., Array]
-    """fit(value, what, *, exact, shared): a result of `what` as this may take it, in its dtype (which must be the result's, if `exact`).
-    It raises what PyTorch does for an `out=` that cannot. ``shared``: its storage is that of an argument too."""
+    fitted: Callable[..., Array]
+    """fitted(value, what, *, exact, apart, shared): a result of `what` as this may take it, in its dtype (which must be the result's, if `exact`).
+    It raises what PyTorch does for an `out=` that cannot. ``shared``: its storage is that of an argument too, which may not be if ``apart``."""
 
-    take: Callable[[Array], None]
+    receive: Callable[[Array], None]
     """Takes over a result that fits, and its shape."""
 
     def wrap(self, out):

@@ -12,12 +12,13 @@ def call(op, extra, out, args: tuple, named: dict):
     """The call of an op with `out=out`. `extra` is what stood at a place past its last parameter."""
     if extra is not None or out is None:
         raise TypeError(f"{op.name}() takes {len(args)} positional arguments but more were given; `out` is given by name")
-    return into(op.name, op.function, out, args, named, several=op.multi, returns=op.returns, exact="exact" in op.traits)
+    return into(op.name, op.function, out, args, named, several=op.multi, returns=op.returns, traits=op.traits)
 
 
-def into(name: str, function, out, args: tuple, named: dict, *, several: bool | None = False, returns=None, exact: bool = False):
+def into(name: str, function, out, args: tuple, named: dict, *, several: bool | None = False, returns=None, traits=()):
     """function(*args, **named), written into `out`, which is returned. ``several``: it is a tuple of them, one for each result (None: as
-    the function has it); ``exact``: the dtype must be the result's, else any that can hold its category will do.
+    the function has it). ``traits``: 'exact' for a dtype that must be the result's, where otherwise any will do that can hold its category;
+    'apart' if no argument may share elements with it.
     """
     if several and not isinstance(out, (tuple, list)):
         raise TypeError(f"{name}: argument 'out' must be a tuple of Tensors, one for each result, got {type(out).__name__}")
@@ -29,11 +30,11 @@ def into(name: str, function, out, args: tuple, named: dict, *, several: bool | 
     results = found if isinstance(found, tuple) else tuple(found) if isinstance(found, list) else (found,)
     if isinstance(found, (tuple, list)) is (out is outs[0]) or len(results) != len(outs):
         raise TypeError(f"{name}: argument 'out' must be {_of(found)}, got {_of(out)}")
+    exact, apart = "exact" in traits or len(outs) > 1, "apart" in traits
     read_too = {id(x.storage) for x in _faces((*args, *named.values()))}
-    exact = exact or len(outs) > 1
-    values = [x.fit(read(y), name, exact=exact, shared=id(x.storage) in read_too) for x, y in zip(outs, results)]
+    values = [x.fitted(read(y), name, exact=exact, apart=apart, shared=id(x.storage) in read_too) for x, y in zip(outs, results)]
     for x, value in zip(outs, values):
-        x.take(value)
+        x.receive(value)
     if len(outs) == 1 and out is outs[0]:
         return out
     returns = returns or (type(found) if hasattr(found, "_fields") else None)

@@ -42,7 +42,7 @@ def get_default_device() -> str:
 def _made(make, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
     """What `make(device)` gives, as a Tensor; without data on the device 'meta'. It is written into `out`, if there is one."""
     if out is not None:
-        return into(name, lambda: Tensor.over(make(device or out.device)), out, (), {}, exact=True)
+        return into(name, lambda: Tensor.over(make(device or out.device)), out, (), {}, traits=("exact",))
     device = DEFAULTS["device"] if device is None else str(device)
     if device == "meta":
         out = Tensor.over(meta(eval_shape(lambda: make(None))))

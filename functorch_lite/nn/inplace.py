@@ -44,8 +44,8 @@ class InPlace:
                 return method.__get__(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def fit(self, value: Array, what: str, *, exact: bool, shared: bool) -> Array:
-        """See `Face.fit`."""
+    def fitted(self, value: Array, what: str, *, exact: bool, apart: bool, shared: bool) -> Array:
+        """See `Face.fitted`."""
         if is_grad_enabled() and (self.requires_grad or self.made(value).requires_grad):
             raise RuntimeError(
                 f"{what}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad. Use "
@@ -58,6 +58,11 @@ class InPlace:
                 f"{what}: the result is on the device {value.device}, and cannot be written into an out tensor on {self.device}"
             )
         value = held_by(self, value, what)
+        if shared and apart:
+            raise RuntimeError(
+                f"{what}: unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
         if value.shape != self.aval.shape and (shared or self._look is not None):
             raise RuntimeError(
                 f"{what}: unsupported operation: the out tensor has shape {list(self.shape)} and the result {list(value.shape)}, and a view, or a "
@@ -66,8 +71,8 @@ class InPlace:
             )
         return value
 
-    def take(self, value: Array) -> None:
-        """See `Face.take`."""
+    def receive(self, value: Array) -> None:
+        """See `Face.receive`."""
         if value.shape == self.aval.shape:
             self._assign(value)
             return

@@ -9,7 +9,10 @@ import pytest
 
 import functorch_lite as fl
 import functorch_lite.torch as torch
+from functorch_lite.core.array import Operable
+from functorch_lite.core.face import Face
 from functorch_lite.core.op import REGISTRY, Op
+from functorch_lite.nn.inplace import InPlace
 from functorch_lite.testing.calls import Call
 from functorch_lite.testing.compare import numpy_of
 from functorch_lite.testing.table import load_table
@@ -73,9 +76,9 @@ def test_of_another_shape():
         torch.sum(x, 0, out=empty)
     assert empty.tolist() == [2.0, 2.0, 2.0]
     view = torch.zeros(4)[:2]
-    for out in (view, x):
-        with pytest.raises(RuntimeError, match=re.escape(f"the out tensor has shape {list(out.shape)} and the result [4, 3]")):
-            torch.cat((x, x), out=out)
+    for call, out, result in ((lambda: torch.cat((x, x), out=view), view, [4, 3]), (lambda: torch.sum(x, 0, out=x), x, [3])):
+        with pytest.raises(RuntimeError, match=re.escape(f"the out tensor has shape {list(out.shape)} and the result {result}")):
+            call()
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         torch.add(torch.ones(3), 1, out=torch.ones(1).expand(3))
 
@@ -94,6 +97,21 @@ def test_a_view_of_what_was_resized_says_so():
         torch.add(torch.ones(3), 1, out=base)
     with pytest.raises(RuntimeError, match=r"a view by t of shape \[3, 2\] is used after its base was resized"):
         view.tolist()
+
+
+def test_where_arguments_must_lie_apart():
+    """PyTorch's ops that move elements read what they have written already."""
+    x = torch.ones(2, 3)
+    for call in (lambda: torch.cat((torch.empty(0), x), out=x), lambda: torch.take(x, torch.ones(2, 3, dtype=torch.long), out=x)):
+        with pytest.raises(
+            RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"
+        ):
+            call()
+    assert torch.cat((x[:1], x[1:]), out=torch.empty(0)).shape == (2, 3)
+
+
+def test_what_tensors_need_for_it_hides_no_op():
+    assert not [n for c in (Face, InPlace) for n in vars(c) if n in vars(Operable) and not n.startswith("_")]
 
 
 def test_several_results_are_a_named_tuple():
