@@ -33,6 +33,18 @@ def lift(x, op, name: str, index: int | None = None):
     raise TypeError(f"{op.name}: argument '{where}' must be an Array{number}, got {type(x).__name__}")
 
 
+def lift_operand(x, op, name: str, face: Face | None, args: tuple):
+    """The same for an operand that PyTorch wants as a tensor (the op's trait ``operands``): no number may stand there beside a Tensor ('all',
+    'first') or beside numbers alone (these, and 'some'). Beside Arrays it may: the functional face promotes numbers anywhere."""
+    if x.__class__ in NUMBERS:
+        faced = face is not None or any(isinstance(a, Face) for a in args)
+        if op.traits["operands"] != "some" if faced else all(a.__class__ in NUMBERS or a is None for a in args):
+            raise TypeError(
+                f"{op.name}(): argument '{name}' (position {op.tensors.index(name) + 1}) must be Tensor, not {type(x).__name__}; give a 0-dim one"
+            )
+    return lift(x, op, name)
+
+
 def _lift_all(xs, op, name: str) -> tuple[tuple, Face | None]:
     """A sequence of arguments, and some Face among them."""
     if isinstance(xs, (Array, Face)) or not isinstance(xs, (list, tuple)):
@@ -119,7 +131,8 @@ def _compiled(source: str, file: str, name: str, space: dict) -> FunctionType:
 def _binder(op, space: dict, operator: bool = False, reflected: bool = False) -> str:
     space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
     space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
-    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
+    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS, "_lift_operand": lift_operand}
+    strict = op.tensors[: 1 if op.traits["operands"] == "first" else None] if "operands" in op.traits and not operator else ()
     head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -142,7 +155,10 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
             body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
             if operator:
                 body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
-            body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
+            if n in strict:
+                body.append(f"    else: {n} = _lift_operand({n}, _op, {n!r}, _face, ({', '.join(op.tensors)}))")
+            else:
+                body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
             if op.view is not None and n == op.tensors[0]:
                 body.append("_viewed = _face")
         elif kind.startswith(("Dims", "Shape")):

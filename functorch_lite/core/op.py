@@ -26,6 +26,7 @@ For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
     views, reshapes, overlaps, block                how it looks at its first argument (views, in-place writes)
     key, drawing, split                             it draws: by which key, whether at all, and how a key is split for rows
     exact, apart                                    of `out=`: it must have the result's dtype; no argument may share elements with it
+    operands                                        which of them PyTorch wants as tensors: 'all', the 'first', 'some' one
     reads                                           from which operand on its `checks` look at data
     constant                                        it makes arrays of numbers alone: outside of programs NumPy does it
     ordered, ordering                               its lowering on values in another order of dimensions (prims/orders.py)

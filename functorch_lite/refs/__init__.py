@@ -31,7 +31,7 @@ from .softmaxes import *
 from .special import *
 from .systems import *
 
-from . import at, attention, bounds, fourier, loss, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
+from . import at, attention, bounds, fourier, loss, operands, operators, pool, random, resize  # isort: skip  # they install methods and operators of Array
 
 _PUBLIC = (
     activation,

@@ -7,6 +7,7 @@ import numpy as _np
 
 from functorch_lite.core.array import Array as _Array, Operable as _Operable
 from functorch_lite.core.dtype import DType as _DType
+from functorch_lite.nn.generator import Generator as _Generator
 from functorch_lite.nn.generator import get_rng_state as get_rng_state
 from functorch_lite.nn.generator import initial_seed as initial_seed
 from functorch_lite.nn.generator import manual_seed as manual_seed
@@ -17,4 +18,4 @@ from functorch_lite.nn.tensor import Tensor as _Tensor
 _ArrayLike = _Operable | _np.ndarray | _np.generic | _complex
 _Ints = _int | _Sequence[_int]
 
-default_generator: _Any
+default_generator: _Generator

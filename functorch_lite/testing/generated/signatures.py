@@ -41,7 +41,7 @@ def parameters(function: Callable, style: Style, first: str = "") -> str:
             out.append(first)
             if p.kind is not p.VAR_POSITIONAL:
                 continue
-        known = annotation(p.annotation, style, argument=True)
+        known = _with_default(annotation(p.annotation, style, argument=True), p.default)
         if p.kind is p.VAR_POSITIONAL:
             starred = True
             known = known.removeprefix("_Sequence[").removesuffix("]") if known.startswith("_Sequence[") else known
@@ -109,6 +109,13 @@ class _Renaming(ast.NodeTransformer):
         if node.value is None or node.value is ...:
             return node
         return self.visit(ast.parse(node.value, mode="eval").body) if isinstance(node.value, str) else node
+
+
+def _with_default(known: str, value) -> str:
+    """An annotation that admits the default."""
+    if value is None and "None" not in known and known != "_Any":
+        return f"{known} | None"
+    return "_Any" if isinstance(value, str) and "_str" not in known else known
 
 
 def default(value) -> str:

@@ -72,6 +72,9 @@ def _module(module: ModuleType, style: Style) -> str:
             body.append(_function(name, value, style, tuples))
         elif (inspect.isclass(value) or inspect.isfunction(value)) and (place := _place(value, name)):
             imports.add(_import(place, value.__name__, name))
+        elif type(value).__module__.startswith(PACKAGE + "."):
+            imports.add(f"from {type(value).__module__} import {type(value).__name__} as _{type(value).__name__}")
+            body.append(f"{name}: _{type(value).__name__}")
         else:
             body.append(f"{name}: {f'_{type(value).__name__}' if type(value).__name__ in _NAMES else '_Any'}")
     imports |= {
@@ -137,8 +140,14 @@ def _members(cls: type, style: Style, seen: set[str]) -> Iterator[str]:
             first = "" if isinstance(value, staticmethod) else "cls" if isinstance(value, classmethod) else "self"
             mark = f"    @{type(value).__name__}\n" if inner is not value else ""
             shown = parameters(inner, style, first)
-            found = style.array if name in _OPERATORS else returned(inner, style, {})
-            yield f"{mark}    def {name}({shown}) -> {found}: ..."
+            if inner.__code__.co_name == "method" and cls is InPlace and name not in _OPERATORS:
+                seen.discard(name)  # was made when something first asked for it, as any other may be
+                continue
+            found = returned(inner, style, {})
+            if name in _OPERATORS or found == "_Any" and name[-1] == "_" != name[0]:
+                found = style.array  # in-place methods return their tensor
+            differs = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""  # elementwise
+            yield f"{mark}    def {name}({shown}) -> {'None' if name == '__init__' else found}: ...{differs}"
         elif not callable(value):
             yield f"    {name}: _Any"
 
