@@ -139,7 +139,7 @@ def _members(cls: type, style: Style, seen: set[str]) -> Iterator[str]:
         elif inspect.isfunction(inner):
             first = "" if isinstance(value, staticmethod) else "cls" if isinstance(value, classmethod) else "self"
             mark = f"    @{type(value).__name__}\n" if inner is not value else ""
-            shown = parameters(inner, style, first)
+            shown = _OPERATORS.get(name) or parameters(inner, style, first)
             if inner.__code__.co_name == "method" and cls is InPlace and name not in _OPERATORS:
                 seen.discard(name)  # was made when something first asked for it, as any other may be
                 continue
@@ -153,9 +153,11 @@ def _members(cls: type, style: Style, seen: set[str]) -> Iterator[str]:
 
 
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
-_OPERATORS = {f"__{kind}{n}__" for n in _BINARY for kind in ("", "r", "i")} | {
-    f"__{n}__" for n in "eq ne lt le gt ge getitem invert".split()
-}
+_OPERATORS = {
+    f"__{kind}{n}__": "self, other: _Any" for n in _BINARY for kind in ("", "r", "i")
+}  # their signatures come with the first call
+_OPERATORS |= {f"__{n}__": "self, other: _Any" for n in "eq ne lt le gt ge".split()}
+_OPERATORS |= {"__getitem__": "self, key: _Any", "__invert__": "self"}
 _SKIPPED = {"__init_subclass__", "__class__", "__new__", "__hash__", "__reduce__", "__reduce_ex__"}
 
 
