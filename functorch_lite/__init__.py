@@ -45,7 +45,7 @@ from .transforms.shapes import ShapeDtype, eval_shape
 from .transforms.stop import closure_convert, stop_gradient
 from .transforms.vmap import vmap
 
-from . import decomp, errors, fft, fx, linalg, random, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
+from . import decomp, errors, fft, fx, linalg, masked, random, signal, special, tree, xla  # isort: skip  # xla installs the bottom of the stack
 
 tensor = asarray
 

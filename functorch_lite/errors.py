@@ -79,6 +79,21 @@ class NonDifferentiableError(RuntimeError):
     """
 
 
+class DtypeError(RuntimeError, TypeError):
+    """An op was given a dtype that it is not for: a complex number to `lt`, a float to `bitwise_and`.
+
+    PyTorch's error for this is a RuntimeError ("not implemented for 'ComplexFloat'"), Python's and NumPy's a TypeError; this is both.
+
+    >>> import functorch_lite as fl
+    >>> fl.bitwise_and(fl.ones(2), fl.ones(2))
+    Traceback (most recent call last):
+    ...
+    functorch_lite.errors.DtypeError: ...
+
+    **Fix**: convert with ``.to(dtype)``, or take the part that is meant (``fl.real``, ``fl.abs``).
+    """
+
+
 class TreeMismatchError(ValueError):
     """Two pytrees that must have one structure do not. The message names the path of the first difference and both types.
 

@@ -23,18 +23,28 @@ from .refs.random import (
     uniform,
 )
 from .refs.random import random_bits as bits
+from .refs.samplers import beta, binomial, cauchy, dirichlet, gamma, geometric, log_normal, multinomial, poisson
 
 __all__ = [
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
     "categorical",
+    "cauchy",
     "choice",
+    "dirichlet",
     "exponential",
     "fold_in",
+    "gamma",
+    "geometric",
     "gumbel",
     "key",
+    "log_normal",
+    "multinomial",
     "normal",
     "permutation",
+    "poisson",
     "randint",
     "split",
     "truncated_normal",

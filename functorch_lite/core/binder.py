@@ -33,18 +33,6 @@ def lift(x, op, name: str, index: int | None = None):
     raise TypeError(f"{op.name}: argument '{where}' must be an Array{number}, got {type(x).__name__}")
 
 
-def lift_operand(x, op, name: str, face: Face | None, args: tuple):
-    """The same for an operand that PyTorch wants as a tensor (the op's trait ``operands``): no number may stand there beside a Tensor ('all',
-    'first') or beside numbers alone (these, and 'some'). Beside Arrays it may: the functional face promotes numbers anywhere."""
-    if x.__class__ in NUMBERS:
-        faced = face is not None or any(isinstance(a, Face) for a in args)
-        if op.traits["operands"] != "some" if faced else all(a.__class__ in NUMBERS or a is None for a in args):
-            raise TypeError(
-                f"{op.name}(): argument '{name}' (position {op.tensors.index(name) + 1}) must be Tensor, not {type(x).__name__}; give a 0-dim one"
-            )
-    return lift(x, op, name)
-
-
 def _lift_all(xs, op, name: str) -> tuple[tuple, Face | None]:
     """A sequence of arguments, and some Face among them."""
     if isinstance(xs, (Array, Face)) or not isinstance(xs, (list, tuple)):
@@ -65,7 +53,7 @@ def _as_dims(x, op, name: str):
     if x is None or x.__class__ is int:
         return x
     try:
-        if isinstance(x, (list, tuple, range)) or hasattr(x, "__iter__"):
+        if isinstance(x, (list, tuple, range)) or hasattr(x, "__iter__") and getattr(x, "ndim", 1):
             return tuple([i if i.__class__ is int else i.__index__() for i in x])
         return x.__index__()
     except AttributeError:
@@ -75,6 +63,23 @@ def _as_dims(x, op, name: str):
 def _frozen(x):
     """Lists, at any depth, as tuples: static parameters are hashable."""
     return tuple([_frozen(y) for y in x]) if x.__class__ is list or x.__class__ is tuple else x
+
+
+def _refuse_numbers(op, face: Face | None, args: tuple) -> None:
+    """Raises for numbers where PyTorch has none: among Faces, in the arguments that the op's trait `arrays` names; and everywhere at once."""
+    if all(x.__class__ in NUMBERS for x in args if x is not None):
+        raise TypeError(f"{op.name}: expected at least one Array, got numbers only: {', '.join(map(repr, args))}; wrap one with fl.asarray")
+    for name in op.traits["arrays"] if face is not None else ():
+        x = args[op.tensors.index(name)]
+        if x.__class__ in NUMBERS:
+            raise TypeError(f"{op.name}: argument '{name}' must be a Tensor, not {type(x).__name__}, got {x!r}; wrap it with torch.tensor")
+
+
+def write(op, given: tuple, args: tuple, params: tuple) -> None:
+    """Gives those of an op's arguments that are Faces the values that its trait ``writes`` says they have after the call."""
+    for at, value in op.traits["writes"](args, params).items():
+        if isinstance(given[at], Face):
+            given[at].renew(value)
 
 
 # ------------------------------------------------------------------------------------------------------- generating
@@ -131,16 +136,21 @@ def _compiled(source: str, file: str, name: str, space: dict) -> FunctionType:
 def _binder(op, space: dict, operator: bool = False, reflected: bool = False) -> str:
     space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
     space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
-    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS, "_lift_operand": lift_operand}
-    strict = op.tensors[: 1 if op.traits["operands"] == "first" else None] if "operands" in op.traits and not operator else ()
+    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
     head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
+    picky = "arrays" in op.traits
+    if picky:
+        space["_refuse_numbers"] = _refuse_numbers
+        body.append("_lifted = False")
+        last.append(f"if _lifted: _refuse_numbers(_op, _face, ({''.join(f'{n}, ' for n in op.tensors)}))")
+    changes = op.traits.get("inplace", False)  # one more parameter, the last positional one: of the face that has it
     for p in op.signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             head.append("*" + p.name)
             starred = True
         else:
             if p.kind is p.KEYWORD_ONLY and not starred:
-                head.append("*")
+                head += ["inplace=False", "*"] if changes else ["*"]
                 starred = True
             if p.default is not p.empty:
                 space[f"_default_{p.name}"] = p.default
@@ -155,10 +165,7 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
             body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
             if operator:
                 body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
-            if n in strict:
-                body.append(f"    else: {n} = _lift_operand({n}, _op, {n!r}, _face, ({', '.join(op.tensors)}))")
-            else:
-                body.append(f"    else: {n} = _lift({n}, _op, {n!r})")
+            body.append(f"    else: {n} = _lift({n}, _op, {n!r}){'; _lifted = True' * picky}")
             if op.view is not None and n == op.tensors[0]:
                 body.append("_viewed = _face")
         elif kind.startswith(("Dims", "Shape")):
@@ -169,12 +176,6 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
             body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
     if reflected:
         head[:2] = head[1::-1]
-    if op.impl is None and op.view is None and not operator:
-        # a parameter that is given by name alone costs each call; so `out` stands last, past one that nobody gives
-        space["_into"], spread = call_into, any(h[0] == "*" and h != "*" for h in head)
-        extra, place = ("None", len(head)) if spread else ("_extra", head.index("*") if "*" in head else len(head))
-        head[place:place] = ["out=None"] if spread else ["_extra=None", "out=None"]
-        body.insert(0, f"if out is not {extra}: return _into(_op, {extra}, out, {_as_given(op.signature)})")
     args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
     statics = "".join(f"{n}, " for n in op.statics)
     if op.view is not None:
@@ -184,7 +185,22 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
         last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
     call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
     last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    if changes:
+        if not starred:
+            head.append("inplace=False")
+        body.insert(1, f"_changed = {op.tensors[0]}")
+        last.append(f"if inplace and isinstance(_changed, _Face): return _changed.overwrite(_out, {op.name!r})")
+    if "writes" in op.traits:  # what PyTorch's face changes of its arguments
+        body.insert(1, f"_given = ({args})")
+        space["_write"] = write
+        last.append(f"if _face is not None: _write(_op, _given, ({args}), ({statics}))")
     last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
+    if op.impl is None and op.view is None and not operator:
+        # a parameter that is given by name alone costs each call; so `out` stands last, past one that nobody gives
+        space["_into"], spread = call_into, any(h[0] == "*" and h != "*" for h in head)
+        extra, place = ("None", len(head)) if spread else ("_extra", head.index("*") if "*" in head else len(head))
+        head[place:place] = ["out=None"] if spread else ["_extra=None", "out=None"]
+        body.insert(0, f"if out is not {extra}: return _into(_op, {extra}, out, {_as_given(op.signature)})")
     lines = "\n    ".join([*body, *last])
     return f"def {op.name}({', '.join(head)}):\n    {lines}\n"
 

@@ -129,6 +129,13 @@ class Slot(Cell):
         return self.held if here is self.home or here.base is self.home else here.fetch(self)
 
 
+class State(Cell):
+    """A cell that programs of `make_fx` may change too, each time they run, though it is from outside: the state of a generator.
+    ``face`` stands for it among their constants."""
+
+    __slots__ = ("face",)
+
+
 _held, _version = Cell.held, Cell.version
 
 
@@ -189,7 +196,14 @@ class PackedSlot(InPack, Slot):
     __slots__ = ()
 
 
+class PackedState(InPack, State):
+    """A state whose value lies in a pack."""
+
+    __slots__ = ()
+
+
 Cell.plain, Cell.packed = Cell, PackedCell
+State.plain, State.packed = State, PackedState
 Slot.plain, Slot.packed = Slot, PackedSlot
 
 

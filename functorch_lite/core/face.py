@@ -66,6 +66,14 @@ class Face:
     receive: Callable[[Array], None]
     """Takes over a result that fits, and its shape."""
 
+    def overwrite(self, value: Array, what: str) -> Face:
+        """Writes the result of the op named `what`, as far as it fits, and gives itself."""
+        raise NotImplementedError
+
+    def renew(self, value: Array) -> None:
+        """Writes it behind autograd's back: a statistic that follows, not a result."""
+        raise NotImplementedError
+
     def wrap(self, out):
         """What an op gave, as Faces: an Array, or a tuple or named tuple of them."""
         if isinstance(out, Array):

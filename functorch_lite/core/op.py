@@ -23,11 +23,13 @@ For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
 
     family, categories, partials                    of the constructor that derived its rules
     own_rule                                        its derivative is the user's: every transform must see the call
+    arrays                                          which arguments PyTorch wants as tensors; not all of the others may be numbers
     views, reshapes, overlaps, block                how it looks at its first argument (views, in-place writes)
     key, drawing, split                             it draws: by which key, whether at all, and how a key is split for rows
     exact, apart                                    of `out=`: it must have the result's dtype; no argument may share elements with it
-    operands                                        which of them PyTorch wants as tensors: 'all', the 'first', 'some' one
     reads                                           from which operand on its `checks` look at data
+    inplace                                         its function takes a last `inplace=False`, by which a Face is given the result
+    writes                                          (args, params) -> {place: value}: the arguments that PyTorch's face changes, and to what
     constant                                        it makes arrays of numbers alone: outside of programs NumPy does it
     ordered, ordering                               its lowering on values in another order of dimensions (prims/orders.py)
     together                                        its params for working on many small arrays as on one vector (xla/packed.py)

@@ -46,11 +46,19 @@ class Codec(Record, eq=False):
     defaults: dict[str, Any] = _NONE
     out_tree: pytree.TreeSpec | None = None
     label: str = "GraphModule"
-    writes: tuple[int, ...] = ()  # placeholders, by number, that the program changes: their new values are its last results
+    writes: tuple[int, ...] = ()  # placeholders, then states, by number, that the program changes: their values are its last results
+    states: tuple[Face, ...] = ()  # what it changes that is no input: generators
 
-    def returning(self, out_tree: pytree.TreeSpec | None, writes: tuple[int, ...] = ()) -> Codec:
+    def returning(self, out_tree: pytree.TreeSpec | None, writes: tuple[int, ...] = (), states: tuple[Face, ...] = ()) -> Codec:
         """The same with another structure of results."""
-        return self.but(out_tree=out_tree, writes=writes)
+        return self.but(out_tree=out_tree, writes=writes, states=states)
+
+    def write(self, given: list, values: Sequence) -> None:
+        """Gives what the program changes, if it can change, its new values."""
+        targets = [*given, *self.states]
+        for i, value in zip(self.writes, values):
+            if isinstance(targets[i], Face):
+                targets[i].replace(value)
 
     def reading(self, names: Sequence[str], values: tuple, static: dict[int, Any], defaults: dict[str, Any] | None = None) -> Codec:
         """The same for parameters with the structure of these values."""
@@ -105,11 +113,9 @@ class Codec(Record, eq=False):
     def finish(self, given: list, outs: Sequence, constants: list) -> Any:
         """The results for who called with these inputs: what the program changes is written into Tensors among them, and with any
         Tensor among them (or the constants) the results are Tensors."""
-        face = next((x for x in (*given, *constants) if isinstance(x, Face)), None)
+        face = next((x for x in (*given, *constants, *self.states) if isinstance(x, Face)), None)
         kept = len(outs) - len(self.writes)
-        for i, value in zip(self.writes, outs[kept:]):
-            if isinstance(given[i], Face):
-                given[i].replace(value)
+        self.write(given, outs[kept:])
         outs = outs[:kept]
         return self.unflatten(outs if face is None else [face.wrap(x) for x in outs])
 

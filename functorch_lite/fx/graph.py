@@ -455,8 +455,9 @@ def is_part(node: Node) -> bool:
     return node._target is operator.getitem and not node.params
 
 
-def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = ()) -> list:
-    """Runs a graph op by op at the current interpreter: the values of its outputs. Intermediates are freed after their last use."""
+def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = (), entering: Callable | None = None) -> list:
+    """Runs a graph op by op at the current interpreter: the values of its outputs. Intermediates are freed after their last use.
+    `entering` is given each node that calls something before it does."""
     env: dict[Node, object] = {}
     supply, attrs = iter(inputs), iter(constants)
     last = last_uses(graph)
@@ -464,6 +465,8 @@ def evaluate(graph: Graph, inputs: Iterable, constants: Iterable = ()) -> list:
         kind = node.op
         if kind == "call_function" or kind == "call_method":
             target, args = node._target, node._args
+            if entering is not None:
+                entering(node)
             if target.__class__ is Op:
                 env[node] = target.bind(*[env[a] if a.__class__ is Node else a for a in args], params=node.params)
             elif is_part(node):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
-from ..core.face import Face, read
+from ..core.face import read
 from .codec import Codec, as_input
 from .graph import Graph, evaluate
 from .printing import PythonCode, python_code, readable
@@ -58,10 +58,7 @@ class GraphModule:
 
     def write_back(self, args: tuple, values: list) -> None:
         """Gives the Tensors among the arguments that the program changes their new values."""
-        given = self.codec.inputs(args, {}, self._names())
-        for i, value in zip(self.codec.writes, values):
-            if isinstance(given[i], Face):
-                given[i].replace(read(value))
+        self.codec.write(self.codec.inputs(args, {}, self._names()), [read(value) for value in values])
 
     def _names(self) -> list[str]:
         """Those of the parameters, where the codec does not know them."""

@@ -2,6 +2,7 @@
 
 from . import functional, init
 from .hooks import RemovableHandle
+from .linear_cross_entropy import LinearCrossEntropyOptions
 from .module import Module
 from .modules import *
 from .parameter import Buffer, Parameter

@@ -1,16 +1,20 @@
-"""Constructors of Tensors: the functional face's, with PyTorch's default dtype and device, `requires_grad`, and a generator for draws."""
+"""Constructors of Tensors: the functional face's, with PyTorch's default dtype and device, and `requires_grad`. Draws are in draws.py."""
 
 from __future__ import annotations
 
+from builtins import range as _count
+
 import numpy as np
 
-from ..core.array import Array, asarray, meta
-from ..core.dtype import DType, as_dtype, float32, int64
+from ..core.array import Array, meta
+from ..core.array import asarray as array_of
+from ..core.array import from_dlpack as of_dlpack
+from ..core.dtype import DType, as_dtype, float32
 from ..core.face import Face
 from ..core.out import into
-from ..refs import create, random
+from ..refs import create
 from ..transforms.shapes import eval_shape
-from .generator import Generator, default_generator
+from .queries import strided
 from .tensor import Tensor, without_history
 
 DEFAULTS: dict = {"dtype": float32, "device": None}  # on which programs depend
@@ -39,7 +43,7 @@ def get_default_device() -> str:
     return DEFAULTS["device"] or "cpu"
 
 
-def _made(make, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
+def made(make, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
     """What `make(device)` gives, as a Tensor; without data on the device 'meta'. It is written into `out`, if there is one."""
     if out is not None:
         return into(name, lambda: Tensor.over(make(device or out.device)), out, (), {}, traits=("exact",))
@@ -51,7 +55,7 @@ def _made(make, device, requires_grad: bool, out: Tensor | None = None, name: st
     return out.requires_grad_() if requires_grad else out
 
 
-def _dtype(name: str, dtype, out: Tensor | None) -> DType:
+def dtype_for(name: str, dtype, out: Tensor | None) -> DType:
     """The dtype asked for, else that of `out`, else the default float."""
     if out is None:
         return as_dtype(dtype or DEFAULTS["dtype"])
@@ -73,7 +77,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_me
     fl.int64
     """
     source = data.array if isinstance(data, Tensor) else data
-    value = asarray(_with_arrays(source), None if dtype is None else as_dtype(dtype))
+    value = array_of(_with_arrays(source), None if dtype is None else as_dtype(dtype))
     if (
         dtype is None
         and value.dtype is float32
@@ -81,7 +85,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_me
         and not hasattr(source, "__dlpack__")
     ):
         value = value.to(DEFAULTS["dtype"])
-    return _made(lambda device: value if device is None else value.to(device=device), device, requires_grad)
+    return made(lambda device: value if device is None else value.to(device=device), device, requires_grad)
 
 
 def _with_arrays(x):
@@ -105,6 +109,74 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     return tensor(ndarray)
 
 
+def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """A Tensor of numbers, lists, NumPy, DLPack or buffers; a Tensor is itself unless something is to change. Memory is never shared.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.asarray([1, 2]).dtype
+    fl.int64
+    """
+    if isinstance(obj, Tensor) and not copy:
+        out = as_tensor(obj, dtype, device)
+        return out.requires_grad_() if requires_grad else out
+    if copy is False:
+        raise ValueError("asarray: memory is never shared here, so copy=False cannot be had of what is no Tensor")
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return frombuffer(obj, dtype=dtype or DEFAULTS["dtype"], requires_grad=requires_grad)
+    return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A Tensor with a copy of `count` numbers of this dtype (-1: all) that a buffer of bytes holds from `offset` bytes on.
+
+    ValueError where the buffer is too short, or holds no whole number of them.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+    tensor([1, 2], dtype=torch.int16)
+    """
+    kind = as_dtype(dtype)
+    size = memoryview(buffer).nbytes
+    if not 0 <= offset < size:
+        raise ValueError(f"frombuffer: offset must be non-negative and smaller than the buffer of {size} bytes, got {offset}")
+    if count < 0 and (size - offset) % kind.itemsize or count > 0 and offset + count * kind.itemsize > size or count == 0:
+        raise ValueError(f"frombuffer: a buffer of {size} bytes does not hold count={count} elements of {kind} from offset {offset} on")
+    return tensor(np.frombuffer(buffer, kind.dtype, count, offset), requires_grad=requires_grad)
+
+
+def from_dlpack(ext_tensor) -> Tensor:
+    """A Tensor with a copy of the data of an object with ``__dlpack__``: a tensor of PyTorch, a NumPy array ..."""
+    return Tensor.over(of_dlpack(ext_tensor))
+
+
+def range(start=0, end=None, step=1, **named) -> Tensor:
+    """The numbers from start to end, both included, in the default dtype: PyTorch's older `arange`.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) * step < 0:
+        raise RuntimeError(f"range: upper bound and lower bound inconsistent with step sign, got start={start}, end={end}, step={step}")
+    n = int((end - start) / step) + 1
+    dtype = as_dtype(named.pop("dtype", None) or DEFAULTS["dtype"])
+    return made(lambda device: create.ramp(start, step, n, dtype), named.pop("device", None), named.pop("requires_grad", False))
+
+
+def empty_strided(size, stride, **named) -> Tensor:
+    """A tensor of zeros with this shape and these strides, a view of storage that is large enough."""
+    whole = sum((n - 1) * s for n, s in zip(size, stride)) + 1 if 0 not in size else 0
+    return empty(whole, **named).as_strided(tuple(size), tuple(stride))
+
+
+def empty_permuted(size, physical_layout, **named) -> Tensor:
+    """A tensor of zeros with this shape, whose dimensions lie in memory in this order."""
+    back = sorted(_count(len(size)), key=lambda d: physical_layout[d])
+    return empty(tuple([size[d] for d in physical_layout]), **named).permute(back)
+
+
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A 0-dim Tensor of the default dtype."""
     return tensor(s, dtype=dtype or DEFAULTS["dtype"], device=device, requires_grad=requires_grad)
@@ -113,20 +185,27 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) ->
 # --------------------------------------------------------------------------------------------------------- of numbers
 
 
-def _constructor(name: str, *, floats: bool):
-    function = getattr(create, name)
+def constructor(function, *, floats: bool):
+    """A constructor of the functional face as one of Tensors. ``floats``: it makes floats, of the default dtype."""
+    name = function.__name__
 
     def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, out=None, **named):
+        if layout is not None and layout is not strided:
+            raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         args = [a.array if isinstance(a, Tensor) else a for a in args]
         if out is not None:
-            dtype = _dtype(name, dtype, out)
+            dtype = dtype_for(name, dtype, out)
         elif dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
             dtype = DEFAULTS["dtype"]
-        return _made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad, out, name)
+        return made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad, out, name)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A Tensor made by `fl.{name}`, of the default dtype where it makes floats."
     return f
+
+
+def _constructor(name: str, *, floats: bool):
+    return constructor(getattr(create, name), floats=floats)
 
 
 zeros, ones, eye, linspace, logspace = (_constructor(n, floats=True) for n in ("zeros", "ones", "eye", "linspace", "logspace"))
@@ -140,7 +219,7 @@ def _like(name: str):
     def f(input, *args, dtype=None, device=None, requires_grad: bool = False, layout=None, memory_format=None, pin_memory=False, **named):
         source = without_history(input.read()) if isinstance(input, Face) else input
         on = device or (input.device if isinstance(input, Tensor) and input.device == "meta" else None)
-        return _made(lambda device: function(source, *args, dtype=dtype, device=device, **named), on, requires_grad)
+        return made(lambda device: function(source, *args, dtype=dtype, device=device, **named), on, requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A Tensor of the shape and dtype of input, made by `fl.{name}`."
@@ -148,122 +227,6 @@ def _like(name: str):
 
 
 zeros_like, ones_like, full_like, empty_like = (_like(n) for n in ("zeros_like", "ones_like", "full_like", "empty_like"))
-
-# --------------------------------------------------------------------------------------------------------------- draws
-
-
-def _size(size) -> tuple[int, ...]:
-    size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
-    return tuple([n.__index__() for n in size])
-
-
-def _drawn(draw, generator: Generator | None, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
-    key = (generator or default_generator).next_key()
-    return _made(lambda device: draw(key) if device is None else draw(key).to(device=device), device, requires_grad, out, name)
-
-
-def rand(*size, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
-    """Uniform draws from [0, 1)."""
-    shape, dtype = _size(size), _dtype("rand", dtype, out)
-    return _drawn(lambda key: random.uniform(key, shape, dtype), generator, device, requires_grad, out, "rand")
-
-
-def randn(*size, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
-    """Draws from the standard normal distribution."""
-    shape, dtype = _size(size), _dtype("randn", dtype, out)
-    return _drawn(lambda key: random.normal(key, shape, dtype), generator, device, requires_grad, out, "randn")
-
-
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    if size is None:
-        low, high, size = 0, low, high
-    shape, dtype = tuple(size), _dtype("randint", dtype or (int64 if out is None else None), out)
-    if not low < high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _drawn(lambda key: random.randint(key, shape, low, high).to(dtype), generator, device, requires_grad, out, "randint")
-
-
-def randperm(n: int, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """The numbers below n, in random order."""
-    dtype = _dtype("randperm", dtype or (int64 if out is None else None), out)
-    return _drawn(lambda key: random.permutation(key, n).to(dtype), generator, device, requires_grad, out, "randperm")
-
-
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Draws from normal distributions with these means and standard deviations, which broadcast (or are numbers, with a size)."""
-    if out is not None:
-        return into("normal", normal, out, (mean, std, size), {"generator": generator, "dtype": dtype, "device": device})
-    if size is not None:
-        return randn(*size, generator=generator, dtype=dtype, device=device) * std + mean
-    shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
-    like = mean if isinstance(mean, Tensor) else std
-    out = randn(*shape, generator=generator, dtype=like.dtype, device=device) * std + mean
-    return out.requires_grad_() if requires_grad else out
-
-
-def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None) -> Tensor:
-    """1 with the probability that stands in each element of input (or p), else 0."""
-    chances = input.array if p is None else p
-    return _drawn(lambda key: random.bernoulli(key, chances, input.aval.shape).to(input.dtype), generator, None, False, out, "bernoulli")
-
-
-def _draw_like(name: str, draw):
-    def f(input, *args, dtype=None, device=None, requires_grad: bool = False, generator=None, layout=None, memory_format=None):
-        return draw(input, *args, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, generator=generator)
-
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`{name.removesuffix('_like')}` in the shape and dtype of input."
-    return f
-
-
-rand_like = _draw_like("rand_like", lambda x, **named: rand(*x.shape, **named))
-randn_like = _draw_like("randn_like", lambda x, **named: randn(*x.shape, **named))
-randint_like = _draw_like(
-    "randint_like", lambda x, *bounds, **named: randint(*(bounds if len(bounds) == 2 else (0, *bounds)), tuple(x.shape), **named)
-)
-
-# ------------------------------------------------------------------------------------------------------ in-place draws
-
-
-def _draw_in_place(name: str, doc: str, draw) -> None:
-    def method(self, *args, generator=None, **named):
-        key = (generator or default_generator).next_key()
-        return self._assign(draw(key, self, *args, **named))
-
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", doc
-    setattr(Tensor, name, method)
-
-
-def _normal(key, x, mean: float = 0.0, std: float = 1.0):
-    return random.normal(key, x.aval.shape, x.dtype) * std + mean
-
-
-def _uniform(key, x, a: float = 0.0, b: float = 1.0, **named):
-    low, high = named.get("from", a), named.get("to", b)
-    return random.uniform(key, x.aval.shape, x.dtype, low, high)
-
-
-def _bernoulli(key, x, p=0.5):
-    return random.bernoulli(key, p.array if isinstance(p, Tensor) else p, x.aval.shape).to(x.dtype)
-
-
-def _random(key, x, low: int = 0, high: int | None = None):
-    if high is None:
-        low, high = (0, low) if low else (0, 2 ** (24 if x.dtype.is_floating_point else 8 * x.dtype.itemsize - 1))
-    return random.randint(key, x.aval.shape, low, high).to(x.dtype)
-
-
-def _exponential(key, x, lambd: float = 1.0):
-    return random.exponential(key, x.aval.shape, x.dtype) / lambd
-
-
-_draw_in_place("normal_", "Fills it with draws from a normal distribution.", _normal)
-_draw_in_place("uniform_", "Fills it with uniform draws from [a, b).", _uniform)
-_draw_in_place("bernoulli_", "Fills it with 1 (with probability p) and 0.", _bernoulli)
-_draw_in_place("random_", "Fills it with integers from [low, high).", _random)
-_draw_in_place("exponential_", "Fills it with draws from an exponential distribution.", _exponential)
-
 
 # ------------------------------------------------------------------------------------------------------- new_* methods
 
@@ -277,5 +240,6 @@ def _new(name: str, function) -> None:
     setattr(Tensor, name, method)
 
 
-for _name, _function in (("zeros", zeros), ("ones", ones), ("empty", empty), ("full", full), ("tensor", tensor)):
+_NEW = {"zeros": zeros, "ones": ones, "empty": empty, "full": full, "tensor": tensor, "empty_strided": empty_strided}
+for _name, _function in _NEW.items():
     _new(f"new_{_name}", _function)

@@ -7,10 +7,39 @@ import os
 import numpy as np
 
 from ..core.array import Array
-from ..core.cell import Cell
+from ..core.cell import State
+from ..core.face import Face
 from ..core.interpreter import STATE
 from ..refs import random
 from ..transforms.vmap import Vmap
+
+
+class Drawn(Face):
+    """What stands for a generator's state among the constants of a program that draws from it."""
+
+    __slots__ = ("generator",)
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def read(self) -> Array:
+        return self.generator.cell.read()
+
+    def replace(self, value: Array) -> None:
+        self.generator.cell.write(value)
+
+    @classmethod
+    def made(cls, value: Array):
+        from .tensor import Tensor
+
+        return Tensor.made(value)
+
+    def __reduce__(self):
+        return _drawn, (None if self.generator is default_generator else self.generator,)
+
+
+def _drawn(generator: Generator | None) -> Drawn:
+    return (default_generator if generator is None else generator).cell.face
 
 
 class Generator:
@@ -27,10 +56,10 @@ class Generator:
     def __init__(self, device="cpu"):
         self.device = device
         self._seed = 67280421310721
-        self._cell: Cell | None = None  # made when it is first used: importing the library runs nothing
+        self._cell: State | None = None  # made when it is first used: importing the library runs nothing
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> State:
         """What holds the key."""
         if self._cell is None:
             self.manual_seed(self._seed)
@@ -41,7 +70,8 @@ class Generator:
         self._seed = int(seed)
         value = random.key(self._seed)
         if self._cell is None:
-            self._cell = Cell(value, "the state of the random generator")
+            self._cell = State(value, "the state of the random generator")
+            self._cell.face = Drawn(self)
             while self._cell.home.parent is not None:  # it belongs to the bottom, wherever it is first used
                 self._cell.home = self._cell.home.parent
         else:
@@ -59,9 +89,10 @@ class Generator:
 
     def get_state(self):
         """Its state, as a uint8 tensor."""
+        from ..core.array import asarray
         from .tensor import Tensor
 
-        return Tensor(np.frombuffer(np.asarray(self.cell.read()).tobytes(), np.uint8))
+        return Tensor(asarray(np.frombuffer(np.asarray(self.cell.read()).tobytes(), np.uint8)))
 
     def set_state(self, state) -> None:
         """Goes on from a state that `get_state` gave."""

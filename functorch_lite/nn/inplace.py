@@ -7,6 +7,7 @@ import warnings
 from ..core.array import Array, Operable, is_meta
 from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
+from ..refs.copies import fill
 from ..refs.promotion import broadcast_shapes, expand_to, to_dtype
 from .grad_mode import is_grad_enabled
 
@@ -93,11 +94,11 @@ class InPlace:
 
     def fill_(self, value):
         """Sets every element to a number or 0-dim tensor."""
-        return self.copy_(value)
+        return self._assign(fill(read(self), value if value.__class__ in NUMBERS else read(value)))
 
     def zero_(self):
         """Sets every element to 0."""
-        return self.copy_(0)
+        return self.fill_(0)
 
     def unsqueeze_(self, dim: int):
         """Inserts a dimension of size 1, in place."""
@@ -135,6 +136,19 @@ def _in_place(name: str, function):
         f"`{name[:-1]}`, written into the tensor. Raises RuntimeError where the result has another shape or a wider kind of dtype."
     )
     return method
+
+
+def in_place_function(name: str):
+    """PyTorch's function for an in-place method: `torch.relu_(x)` is `x.relu_()`. None where there is no such method."""
+    if getattr(InPlace, name, None) is None and not callable(getattr(Operable, name[:-1], None)):
+        return None
+
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`input.{name}(...)`: writes into input, and returns it."
+    return function
 
 
 def _augmented(name: str):

@@ -54,20 +54,39 @@ def strides(tensor) -> tuple[int, ...]:
     return look.strides
 
 
+def offset(tensor) -> int:
+    """How many elements of the storage lie before the first of a tensor."""
+    look = tensor._look
+    if look is None:
+        return 0
+    before = offset(look.base)
+    if "reshapes" in look.op.traits or look.op.reference is None:
+        return before
+    start, out = _shadowed(look)
+    moved = out.__array_interface__["data"][0] - start.__array_interface__["data"][0]
+    return before * start.itemsize // out.itemsize + moved // out.itemsize
+
+
 def _through(look) -> tuple[int, ...]:
     base = look.base
     if "reshapes" in look.op.traits:
         return reshaped(base.aval.shape, strides(base), look.aval.shape)
     if look.op.reference is None:
         return strides(base) if look.aval.shape == base.aval.shape else row_major(look.aval.shape)
+    out = _shadowed(look)[1]
+    return tuple([n // out.itemsize for n in out.strides])
+
+
+def _shadowed(look):
+    """NumPy's view of an array like the base in all but its data, and that array."""
+    base = look.base
     # NumPy's views change the description only, so a description without memory behind it is enough
     element = np.dtype(np.complex64 if base.dtype.is_complex else np.int8)
     steps = [n * element.itemsize for n in strides(base)]
     shadow = np.lib.stride_tricks.as_strided(np.empty(1, element), base.aval.shape, steps)
     rest = [np.asarray(x) if isinstance(x, Array) else x for x in look.rest]
     out = look.op.spell(look.op.reference, [shadow, *rest], look.params)
-    out = out if look.index is None else out[look.index]
-    return tuple([n // out.itemsize for n in out.strides])
+    return shadow, out if look.index is None else out[look.index]
 
 
 def reshaped(shape, old, new) -> tuple[int, ...] | None:

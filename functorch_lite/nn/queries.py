@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dtype import as_dtype
 from .tensor import Tensor
 
 
@@ -44,6 +45,36 @@ class MemoryFormat:
         return self.name
 
 
-contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
-    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+class Layout(MemoryFormat):
+    """Whether a tensor keeps all its elements or those that are not zero."""
+
+
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 )
+strided, sparse_coo = map(Layout, ("strided", "sparse_coo"))
+
+
+def can_cast(from_, to) -> bool:
+    """Whether promotion would let a value of the first dtype into an array of the second: bool, int, float, complex, upwards only.
+
+    >>> import functorch_lite.torch as torch
+    >>> torch.can_cast(torch.int64, torch.float16), torch.can_cast(torch.float32, torch.int64)
+    (True, False)
+    """
+    return as_dtype(from_).category <= as_dtype(to).category
+
+
+def _asking(name: str):
+    """PyTorch's function that asks what a method of the same name does."""
+
+    def f(input, *args, **named):
+        return getattr(input, name)(*args, **named)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = getattr(Tensor, name).__doc__
+    return f
+
+
+_ASKED = "detach get_device is_conj is_inference is_neg is_nonzero is_same_size is_signed"
+detach, get_device, is_conj, is_inference, is_neg, is_nonzero, is_same_size, is_signed = map(_asking, _ASKED.split())

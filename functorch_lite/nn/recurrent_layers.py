@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..refs import recurrent as recurrent_cells
-from ..refs.attention import dropout
+from ..refs.dropout import dropout
 from ..refs.join import cat, stack
 from . import recurrent
 

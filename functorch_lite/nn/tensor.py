@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import show
-from ..core.array import Array, Operable, asarray, default_device_name, is_meta, meta
+from ..core.array import Array, Operable, default_device_name, is_meta, meta
 from ..core.aval import Aval
 from ..core.cell import CHANGES, Cell, Slot, cell_of
 from ..core.face import Face
@@ -21,13 +21,14 @@ from ..refs.convert import to
 from ..transforms.ambient import begin_recording, history, rebased
 from . import layout
 from .devices import device
-from .inplace import InPlace, written
+from .inplace import InPlace, fitting, written
+from .memory import Memory
 from .views import Shown, View
 
 _new = object.__new__
 
 
-class Tensor(Face, InPlace, Operable):
+class Tensor(Face, InPlace, Memory, Operable):
     """A mutable n-dimensional array with PyTorch's manners. Make one with `torch.tensor`, `torch.zeros`, `torch.randn` ...
 
     >>> import functorch_lite.torch as torch
@@ -37,9 +38,10 @@ class Tensor(Face, InPlace, Operable):
     tensor([2., 4.])
     """
 
-    def __init__(self, data=(), requires_grad: bool = False):
-        value = data.array if isinstance(data, Tensor) else asarray(data)
-        self._begin(Cell(value), None)
+    def __init__(self, *data, requires_grad: bool = False):
+        from .legacy import begun
+
+        self._begin(Cell(begun(data)), None)
         if requires_grad:
             self.requires_grad_()
 
@@ -376,6 +378,12 @@ class Tensor(Face, InPlace, Operable):
     def replace(self, value: Array) -> None:
         self._assign(value)
 
+    def overwrite(self, value: Array, what: str) -> Tensor:
+        return self._assign(fitting(self, value, what))
+
+    def renew(self, value: Array) -> None:
+        self._assign(detach(value), outside=True)
+
     def _assign(self, value: Array, outside: bool = False) -> Tensor:
         """Replaces its elements, through its views; ``outside`` of what autograd sees."""
         stopped = outside or STATE.stopped > body(STATE.current).born
@@ -448,19 +456,6 @@ class Tensor(Face, InPlace, Operable):
         out = to(x, *args, dtype=dtype, device=device, copy=copy)
         return self if out is x else Tensor.over(out)
 
-    def contiguous(self, memory_format=None) -> Tensor:
-        """Itself if its elements lie in order, else a copy."""
-        return self if self.is_contiguous() else self.clone()
-
-    def is_contiguous(self, memory_format=None) -> bool:
-        """Whether its elements lie in row-major order in its storage."""
-        return layout.is_contiguous(self.aval.shape, layout.strides(self))
-
-    def stride(self, dim: int | None = None):
-        """How many elements of the storage lie between neighbours, for each dimension."""
-        found = layout.strides(self)
-        return found if dim is None else found[dim]
-
     def item(self):
         """The only element as a Python number."""
         return self.array.item()
@@ -474,10 +469,6 @@ class Tensor(Face, InPlace, Operable):
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self.array.numpy()
-
-    def cpu(self) -> Tensor:
-        """On the CPU."""
-        return self.to("cpu")
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return self.numpy().__array__(dtype) if dtype is not None else self.array.__array__(dtype, copy)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
+from ..core.array import asarray
 from ..core.cell import Number, bottom, in_program
 from ..core.dtype import NUMBERS
 from ..core.interpreter import boundary, unseen, use
@@ -190,7 +191,7 @@ class Optimizer:
     @staticmethod
     def fresh(name: str, value) -> Tensor:
         """State of a parameter before its first step, under its name."""
-        out = Tensor(value)
+        out = Tensor(asarray(value))
         out.cell.name = name
         return out
 

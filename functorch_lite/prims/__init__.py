@@ -7,6 +7,7 @@ door through which that circle is entered.
 from . import shape  # isort: skip
 from ..core.op import REGISTRY as _REGISTRY
 from . import (
+    bessel,
     bits,
     callback,
     checks,
@@ -18,11 +19,15 @@ from . import (
     elementwise,
     fft,
     index,
+    integers,
     linalg,
     order,
     parts,
+    polynomials,
     random,
     reduce,
+    reflectors,
+    rejection,
     scatters,
     settling,
     special,

@@ -16,6 +16,7 @@ import functools
 from ..core.aval import Aval, aval
 from ..core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, DType, bool_
 from ..core.op import BILINEAR, Op
+from ..errors import DtypeError
 from . import algebra
 
 ZERO, ONE, MINUS_ONE = "zero", "one", "minus one"
@@ -56,7 +57,7 @@ def require_category(name: str, avals, categories: frozenset) -> None:
     for a in avals:
         if a.dtype.category not in categories:
             expected = " or ".join(_CATEGORY[c] for c in sorted(categories))
-            raise TypeError(f"{name}: expected {expected} dtype, got {', '.join(map(str, avals))}; convert with .to(dtype)")
+            raise DtypeError(f"{name}: expected {expected} dtype, got {', '.join(map(str, avals))}; convert with .to(dtype)")
 
 
 def same_meta(name: str, categories: frozenset, out: DType | None = None, out_of=None):

@@ -13,7 +13,7 @@ from .elementwise import add, div, exp, log, log1p, mul, mul_no_nan, neg, scaled
 from .families import FLOATING, elementwise
 
 
-def _scipy(name):
+def scipy_function(name):
     """The SciPy function of this name, imported when it is first called."""
 
     def reference(*args):
@@ -24,12 +24,12 @@ def _scipy(name):
     return reference
 
 
-def _special(name, impl, *partials, reference, **slots):
-    reference = _scipy(reference) if isinstance(reference, str) else reference
+def real_function(name, impl, *partials, reference, **slots):
+    reference = scipy_function(reference) if isinstance(reference, str) else reference
     return elementwise(name, impl, *partials, categories=FLOATING, singular=True, reference=reference, **slots)
 
 
-def _unknown(name, arg):
+def unknown(name, arg):
     """The partial of a derivative that nobody has."""
 
     def partial(ans, *args):
@@ -89,26 +89,28 @@ def _ndtri_impl(p):
     return lax.select(lax.bitwise_and(lax.lt(tail, lax.full_like(p, 0.1)), lax.gt(tail, lax.full_like(p, 0))), x, middle)
 
 
-erf = _special("erf", lax.erf, lambda ans, x: scaled(_bell(x), 2 / _ROOT_PI), reference="erf", doc="The error function.")
-erfc = _special("erfc", lax.erfc, lambda ans, x: scaled(_bell(x), -2 / _ROOT_PI), reference="erfc", doc="1 - erf(x), accurate for large x.")
-erfcx = _special(
+erf = real_function("erf", lax.erf, lambda ans, x: scaled(_bell(x), 2 / _ROOT_PI), reference="erf", doc="The error function.")
+erfc = real_function(
+    "erfc", lax.erfc, lambda ans, x: scaled(_bell(x), -2 / _ROOT_PI), reference="erfc", doc="1 - erf(x), accurate for large x."
+)
+erfcx = real_function(
     "erfcx",
     _erfcx_impl,
     lambda ans, x: sub(scaled(mul(x, ans), 2), algebra.full_like(x, 2 / _ROOT_PI)),
     reference="erfcx",
     doc="exp(x²) erfc(x): the error function's tail without its exponential.",
 )
-erfinv = _special(
+erfinv = real_function(
     "erfinv", lax.erf_inv, lambda ans, x: scaled(exp(mul(ans, ans)), _ROOT_PI / 2), reference="erfinv", doc="The inverse of erf."
 )
-log_ndtr = _special(
+log_ndtr = real_function(
     "log_ndtr",
     _log_ndtr_impl,
     lambda ans, x: div(algebra.full_like(x, math.sqrt(2 / math.pi)), erfcx(scaled(x, -math.sqrt(0.5)))),
     reference="log_ndtr",
     doc="The logarithm of the normal distribution function.",
 )
-ndtri = _special(
+ndtri = real_function(
     "ndtri",
     _ndtri_impl,
     lambda ans, p: scaled(exp(scaled(mul(ans, ans), 0.5)), math.sqrt(2 * math.pi)),
@@ -125,28 +127,45 @@ def _digamma_impl(x):
 
 
 def _zeta_impl(x, q):
-    """With its poles at all integers q <= 0 and its limit 0 for large q, of which XLA's has not all."""
-    pole = lax.bitwise_and(lax.le(q, lax.full_like(q, 0)), lax.eq(q, lax.floor(q)))
-    far = lax.bitwise_and(lax.eq(q, lax.full_like(q, math.inf)), lax.gt(x, lax.full_like(x, 1)))
-    return lax.select(pole, lax.full_like(x, math.inf), lax.select(far, lax.full_like(x, 0), lax.zeta(x, q)))
+    """With its poles at all integers q <= 0, its limit 0 for large q, and negative q, of which XLA's has not all.
+
+    For integer x, what is left of 0 is a finite sum, and that a difference of two values at its right: with f the fraction of q,
+    zeta(x, q) = zeta(x, f) + (-1)^x (zeta(x, 1 - f) - zeta(x, 1 - q)). For other x there is no real value there.
+    """
+    number = lambda n: lax.full_like(q, n)
+    whole = lambda v: lax.eq(v, lax.floor(v))
+    proper = lax.bitwise_not(lax.le(x, number(1)))
+    left = lax.bitwise_and(lax.lt(q, number(0)), proper)
+    pole = lax.bitwise_and(lax.bitwise_and(lax.le(q, number(0)), whole(q)), proper)
+    far = lax.bitwise_and(lax.eq(q, number(math.inf)), lax.gt(x, number(1)))
+    at = lambda v: lax.zeta(x, lax.select(lax.bitwise_and(left, lax.bitwise_not(pole)), v, number(1)))
+    even = whole(lax.mul(x, number(0.5)))
+    signed = lambda v: lax.select(even, v, lax.neg(v))
+    reflected = lax.add(at(lax.sub(q, lax.floor(q))), signed(at(lax.sub(lax.ceil(q), q))))
+    reflected = lax.sub(reflected, signed(at(lax.sub(number(1), q))))
+    reflected = lax.select(whole(x), reflected, number(math.nan))
+    value = lax.select(left, reflected, lax.zeta(x, lax.select(lax.le(q, number(0)), number(1), q)))
+    return lax.select(pole, number(math.inf), lax.select(far, number(0), value))
 
 
 def _polygamma_impl(x, n):
-    """(-1)ⁿ⁺¹ n! zeta(n + 1, x) (DLMF 5.15.1 and 25.11.12)."""
+    """(-1)ⁿ⁺¹ n! zeta(n + 1, x) (DLMF 5.15.1 and 25.11.12), wide for even n, of which the sum left of 0 cancels."""
     if n == 0:
         return _digamma_impl(x)
-    factorial = lax.exp(lax.lgamma(lax.full_like(x, n + 1)))
-    return lax.mul(lax.full_like(x, (-1) ** (n + 1)), lax.mul(factorial, _zeta_impl(lax.full_like(x, n + 1), x)))
+    factorial = float(math.factorial(n)) if n <= 170 else math.inf
+    wide = lax.convert_element_type(x, np.float32 if n % 2 and x.dtype != np.float64 else np.float64)
+    value = lax.mul(lax.full_like(wide, (-1) ** (n + 1) * factorial), _zeta_impl(lax.full_like(wide, n + 1), wide))
+    return lax.convert_element_type(value, x.dtype)
 
 
 def _polygamma_reference(x, n):
-    zeta, digamma = _scipy("zeta"), _scipy("digamma")
+    zeta, digamma = scipy_function("zeta"), scipy_function("digamma")
     return digamma(x) if n == 0 else ((-1) ** (n + 1) * math.factorial(n) * zeta(n + 1, x)).astype(x.dtype)
 
 
-lgamma = _special("lgamma", lax.lgamma, lambda ans, x: digamma(x), reference="gammaln", doc="log |gamma(x)|.")
-digamma = _special("digamma", _digamma_impl, lambda ans, x: polygamma(x, 1), reference="digamma", doc="The derivative of lgamma.")
-polygamma = _special(
+lgamma = real_function("lgamma", lax.lgamma, lambda ans, x: digamma(x), reference="gammaln", doc="log |gamma(x)|.")
+digamma = real_function("digamma", _digamma_impl, lambda ans, x: polygamma(x, 1), reference="digamma", doc="The derivative of lgamma.")
+polygamma = real_function(
     "polygamma",
     _polygamma_impl,
     lambda ans, x, n: polygamma(x, n + 1),
@@ -155,10 +174,10 @@ polygamma = _special(
     reference=_polygamma_reference,
     doc="The n-th derivative of digamma, n a static number.",
 )
-zeta = _special(
+zeta = real_function(
     "zeta",
     _zeta_impl,
-    _unknown("zeta", "x"),
+    unknown("zeta", "x"),
     lambda ans, x, q: neg(mul(x, zeta(add(x, algebra.one_like(x)), q))),
     names="x q",
     reference="zeta",
@@ -187,11 +206,11 @@ def _beta_density(a, b, x):
 
 def _igamma_grad_a_reference(a, x):
     """Central differences of the sixth order: SciPy has no such function."""
-    gammainc, h = _scipy("gammainc"), 1e-3 * a
+    gammainc, h = scipy_function("gammainc"), 1e-3 * a
     return sum(c * (gammainc(a + k * h, x) - gammainc(a - k * h, x)) for k, c in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))) / h
 
 
-igamma = _special(
+igamma = real_function(
     "igamma",
     lax.igamma,
     lambda ans, a, x: igamma_grad_a(a, x),
@@ -200,7 +219,7 @@ igamma = _special(
     reference="gammainc",
     doc="The regularized lower incomplete gamma function.",
 )
-igammac = _special(
+igammac = real_function(
     "igammac",
     lax.igammac,
     lambda ans, a, x: neg(igamma_grad_a(a, x)),
@@ -209,30 +228,30 @@ igammac = _special(
     reference="gammaincc",
     doc="The regularized upper incomplete gamma function, 1 - igamma(a, x).",
 )
-igamma_grad_a = _special(
+igamma_grad_a = real_function(
     "igamma_grad_a",
     lax.igamma_grad_a,
-    _unknown("igamma_grad_a", "a"),
+    unknown("igamma_grad_a", "a"),
     lambda ans, a, x: mul(_gamma_density(a, x), sub(log(x), digamma(a))),
     names="a x",
     reference=lambda a, x: _igamma_grad_a_reference(a.astype(np.float64), x).astype(a.dtype),
     doc="The derivative of igamma with respect to a. It can be differentiated in x.",
 )
-random_gamma_grad = _special(
+random_gamma_grad = real_function(
     "random_gamma_grad",
     lax.random_gamma_grad,
-    _unknown("random_gamma_grad", "a"),
+    unknown("random_gamma_grad", "a"),
     lambda ans, a, x: _random_gamma_grad_in_x(ans, a, x),
     names="a x",
     reference=lambda a, x: _random_gamma_grad_reference(a, x),
     doc="""How a draw x of the gamma distribution moves with its shape a: -igamma_grad_a(a, x) over the density at x.
     It can be differentiated in x.""",
 )
-betainc = _special(
+betainc = real_function(
     "betainc",
     lax.betainc,
-    _unknown("betainc", "a"),
-    _unknown("betainc", "b"),
+    unknown("betainc", "a"),
+    unknown("betainc", "b"),
     lambda ans, a, b, x: _beta_density(a, b, x),
     names="a b x",
     reference="betainc",
@@ -248,7 +267,7 @@ def _random_gamma_grad_in_x(ans, a, x):
 
 
 def _random_gamma_grad_reference(a, x):
-    gammaln = _scipy("gammaln")
+    gammaln = scipy_function("gammaln")
     a, kind = a.astype(np.float64), a.dtype
     density = np.exp((a - 1) * np.log(x) - x - gammaln(a))
     return (-_igamma_grad_a_reference(a, x) / density).astype(kind)
@@ -267,16 +286,16 @@ def _unscaled(scaled_bessel):
     return lambda x: lax.mul(lax.exp(lax.abs(x)), scaled_bessel(x))
 
 
-i0 = _special("i0", _unscaled(lax.bessel_i0e), lambda ans, x: i1(x), reference="i0", doc="The modified Bessel function of order 0.")
-i0e = _special("i0e", lax.bessel_i0e, lambda ans, x: sub(i1e(x), mul(sign(x), ans)), reference="i0e", doc="exp(-|x|) i0(x).")
-i1 = _special(
+i0 = real_function("i0", _unscaled(lax.bessel_i0e), lambda ans, x: i1(x), reference="i0", doc="The modified Bessel function of order 0.")
+i0e = real_function("i0e", lax.bessel_i0e, lambda ans, x: sub(i1e(x), mul(sign(x), ans)), reference="i0e", doc="exp(-|x|) i0(x).")
+i1 = real_function(
     "i1",
     _unscaled(lax.bessel_i1e),
     lambda ans, x: sub(i0(x), _i1_over_x(ans, x)),
     reference="i1",
     doc="The modified Bessel function of order 1.",
 )
-i1e = _special(
+i1e = real_function(
     "i1e",
     lax.bessel_i1e,
     lambda ans, x: sub(sub(i0e(x), _i1_over_x(ans, x)), mul(sign(x), ans)),

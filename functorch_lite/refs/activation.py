@@ -14,6 +14,7 @@ from .arguments import require, require_floating, require_inexact
 from .promotion import array_of, canonical_dim, expand_to, float_of, to_dtype
 
 F = "fl.nn.functional"
+IN_PLACE = {"inplace": True}  # as in PyTorch: `relu(x, inplace=True)` writes into a Tensor x
 
 
 def _zero(x):
@@ -44,7 +45,7 @@ def _number(name, input):
 # ----------------------------------------------------------------------------------------------------- rectified ones
 
 
-@composite(method=True, reference=lambda x: np.maximum(x, 0))
+@composite(method=True, reference=lambda x: np.maximum(x, 0), traits=IN_PLACE)
 def relu(input: Tensor) -> Tensor:
     """max(input, 0), of integer or float dtype; its derivative at 0 is 0.
 
@@ -56,7 +57,7 @@ def relu(input: Tensor) -> Tensor:
     return compare.select(compare.le(x, _zero(x)), _zero(x), x)  # NaN stays
 
 
-@composite(namespace=F, reference=lambda x, low=-1.0, high=1.0: np.clip(x, low, high))
+@composite(namespace=F, reference=lambda x, low=-1.0, high=1.0: np.clip(x, low, high), traits=IN_PLACE)
 def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
     """Input moved into [min_val, max_val]; its derivative at the bounds is 0.
 
@@ -65,17 +66,18 @@ def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
     [-1.0, 0.5]
     """
     x = _number("hardtanh", input)
+    require(min_val <= max_val, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", ValueError)
     low, high = algebra.full_like(x, min_val), algebra.full_like(x, max_val)
     return compare.select(compare.le(x, low), low, compare.select(compare.ge(x, high), high, x))
 
 
-@composite(namespace=F, reference=lambda x: np.clip(x, 0, 6))
+@composite(namespace=F, reference=lambda x: np.clip(x, 0, 6), traits=IN_PLACE)
 def relu6(input: Tensor) -> Tensor:
     """Input moved into [0, 6]; its derivative at the bounds is 0."""
     return hardtanh(input, 0, 6)
 
 
-@composite(namespace=F, reference=lambda x, slope=0.01: np.where(x > 0, x, slope * x))
+@composite(namespace=F, reference=lambda x, slope=0.01: np.where(x > 0, x, slope * x), traits=IN_PLACE)
 def leaky_relu(input: Tensor, negative_slope: Number = 0.01) -> Tensor:
     """Input where positive, else negative_slope * input; its derivative at 0 is the slope.
 
@@ -105,7 +107,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return compare.select(_positive(x), x, elementwise.mul(w, x))
 
 
-@composite(namespace=F, reference=lambda x, threshold, value: np.where(x > threshold, x, value).astype(x.dtype))
+@composite(namespace=F, reference=lambda x, threshold, value: np.where(x > threshold, x, value).astype(x.dtype), traits=IN_PLACE)
 def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """Input where it is greater than the threshold, else value."""
     x = array_of(input)
@@ -130,14 +132,14 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
     return compare.select(inside, elementwise.mul(x, _zero(x)), compare.select(_positive(x), down, up))
 
 
-@composite(namespace=F, reference=lambda x: np.clip(x + 3, 0, 6) / 6)
+@composite(namespace=F, reference=lambda x: np.clip(x + 3, 0, 6) / 6, traits=IN_PLACE)
 def hardsigmoid(input: Tensor) -> Tensor:
     """relu6(input + 3) / 6: a sigmoid of straight lines."""
     x = _float("hardsigmoid", input)
     return elementwise.div(relu6(elementwise.add(x, algebra.full_like(x, 3))), algebra.full_like(x, 6))
 
 
-@composite(namespace=F, reference=lambda x: x * np.clip(x + 3, 0, 6) / 6)
+@composite(namespace=F, reference=lambda x: x * np.clip(x + 3, 0, 6) / 6, traits=IN_PLACE)
 def hardswish(input: Tensor) -> Tensor:
     """input * relu6(input + 3) / 6: a `silu` of parts of a parabola."""
     x = _float("hardswish", input)
@@ -158,7 +160,7 @@ def _elu(x, positive_factor, negative_factor, rate):
     return compare.select(positive, line, elementwise.scaled(bend, negative_factor))
 
 
-@composite(namespace=F, reference=lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+@composite(namespace=F, reference=lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), traits=IN_PLACE)
 def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """Input where positive, else alpha * (exp(input) - 1) (Clevert et al., 2015).
 
@@ -172,13 +174,13 @@ def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@composite(method=True, reference=lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))))
+@composite(method=True, reference=lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))), traits=IN_PLACE)
 def selu(input: Tensor) -> Tensor:
     """`elu` with the scale and alpha under which activations keep mean 0 and variance 1 (Klambauer et al., 2017)."""
     return _elu(_float("selu", input), _SELU_SCALE, _SELU_SCALE * _SELU_ALPHA, 1)
 
 
-@composite(method=True, reference=lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)))
+@composite(method=True, reference=lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)), traits=IN_PLACE)
 def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """Input where positive, else alpha * (exp(input / alpha) - 1) (Barron, 2017). alpha must not be 0."""
     require(alpha != 0, "celu", "alpha must not be 0")
@@ -214,7 +216,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return elementwise.sub(compare.select(negative, x, _zero(x)), tail)
 
 
-@composite(namespace=F, reference=lambda x: x / (1 + np.exp(-x)))
+@composite(namespace=F, reference=lambda x: x / (1 + np.exp(-x)), traits=IN_PLACE)
 def silu(input: Tensor) -> Tensor:
     """input * sigmoid(input), of float or complex dtype (Elfwing et al., 2017).
 
@@ -230,7 +232,7 @@ def silu(input: Tensor) -> Tensor:
 swish = silu
 
 
-@composite(namespace=F, reference=lambda x: x * np.tanh(np.logaddexp(0, x)))
+@composite(namespace=F, reference=lambda x: x * np.tanh(np.logaddexp(0, x)), traits=IN_PLACE)
 def mish(input: Tensor) -> Tensor:
     """input * tanh(softplus(input)) (Misra, 2019)."""
     x = _float("mish", input)

@@ -45,6 +45,12 @@ def require_floating(name: str, x, argument: str = "input") -> None:
         raise RuntimeError(f"{name}: {argument} must have a float dtype, got {shown(x)}; convert with .to(fl.float32)")
 
 
+def require_fits(name: str, value, x) -> None:
+    """A value written into elements of x takes their dtype, as in PyTorch a float becomes an integer; but no complex number a real one."""
+    ok = aval_of(x).dtype.is_complex or not aval_of(value).dtype.is_complex
+    require(ok, name, f"value {shown(value)} cannot be converted to the dtype of input {shown(x)}; take its real part")
+
+
 def accumulator(dtype: DType) -> DType:
     """The dtype in which sums of this one are kept: float32 for the half-width floats."""
     return float32 if dtype.is_floating_point and dtype.itemsize < 4 else dtype
@@ -73,6 +79,7 @@ __all__ = [
     "per_dim",
     "require",
     "require_arrays",
+    "require_fits",
     "require_floating",
     "require_inexact",
     "require_one_dtype",

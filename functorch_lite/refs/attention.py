@@ -1,17 +1,19 @@
-"""Attention, embeddings, and dropout by an explicit key."""
+"""Attention: of queries to keys and values, and with the projections of several heads around it."""
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 
-from ..core.dtype import BOOL, INTEGER, int32, int64, uint32
+from ..core.dtype import BOOL, int32
 from ..core.op import Tensor, composite
-from ..prims import algebra, compare, contract, create, elementwise, index, kernels, random, reduce, shape
+from ..prims import algebra, compare, contract, create, elementwise, kernels, reduce, shape
 from .arguments import require, require_arrays, require_floating, require_one_dtype, shown
-from .promotion import broadcast_shapes, canonical_dim, expand_to, to_dtype
-from .random import gumbel
+from .contract import linear
+from .dropout import dropout
+from .promotion import broadcast_shapes, expand_to, to_dtype
 from .softmaxes import safe_softmax, softmax
 
 _F = "fl.nn.functional"
@@ -112,123 +114,235 @@ def _repeated_heads(name, x, query):
     return shape.reshape(wide, (*x.shape[: at - 1], query.shape[-3], *x.shape[at:]))
 
 
-# -------------------------------------------------------------------------------------------------------- embedding
+# ------------------------------------------------------------------------------------------------------- several heads
 
 
-def _embedding_jvp(ans, primals, tangents, padding_idx):
-    """The rows of the weight's tangent; the padding's row does not move."""
-    (input, _), (_, t) = primals, tangents
-    rows = _rows(t, input)
-    if padding_idx is None:
-        return rows
-    padding_idx = padding_idx + t.shape[0] if padding_idx < 0 else padding_idx
-    at_padding = compare.eq(input, algebra.full_like(input, padding_idx))
-    return compare.select(shape.broadcast(at_padding, rows.shape, tuple(range(input.ndim))), algebra.zeros(rows.aval), rows)
+def _require_heads(name, query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Raises for ranks that do not fit one another, as PyTorch does; whether there is a batch."""
+    n = query.ndim
+    require(n in (2, 3), name, f"query should be unbatched 2D or batched 3D, got {shown(query)}", AssertionError)
+    kind = "batched (3-D)" if n == 3 else "unbatched (2-D)"
+    ok = key.ndim == value.ndim == n
+    require(ok, name, f"for {kind} query expected key and value to be {n}-D, got {shown(query, key, value)}", AssertionError)
+    ok = key_padding_mask is None or key_padding_mask.ndim == n - 1
+    require(ok, name, f"for {kind} query expected key_padding_mask to be None or {n - 1}-D, got {shown(key_padding_mask)}", AssertionError)
+    ok = attn_mask is None or attn_mask.ndim in (2, 3)
+    require(ok, name, f"expected attn_mask to be None, 2-D or 3-D, got {shown(attn_mask)}", AssertionError)
+    if n == 2 and attn_mask is not None and attn_mask.ndim == 3:
+        expected = (num_heads, query.shape[0], key.shape[0])
+        require(attn_mask.shape == expected, name, f"expected attn_mask shape to be {expected}, got {shown(attn_mask)}", AssertionError)
+    return n == 3
 
 
-def _rows(weight, input):
-    return index.gather(weight, [input], (0,), (0,), at=0)
-
-
-@composite(namespace=_F, jvp=_embedding_jvp, reference=lambda input, weight, padding_idx=None: weight[input])
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of weight [rows, D] that the integers input [*] name: [*, D]. The row padding_idx gets no gradient.
-
-    IndexError for a row that is not there (unchecked under jit).
-
-    >>> import functorch_lite as fl
-    >>> fl.nn.functional.embedding(fl.asarray([1, 0]), fl.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
-    [[3.0, 4.0], [1.0, 2.0]]
-    """
-    require_arrays("embedding", input=input, weight=weight)
-    ok = input.dtype.category == INTEGER
-    require(ok, "embedding", f"input must have an integer dtype, got {shown(input)}")
-    require(weight.ndim == 2, "embedding", f"weight must be a matrix [rows, D], got {weight.aval}")
-    ok = padding_idx is None or -weight.shape[0] <= padding_idx < weight.shape[0]
-    require(ok, "embedding", f"padding_idx must name a row of weight {weight.aval}, got {padding_idx}")
-    return _rows(weight, input)
-
-
-@composite(namespace=_F, reference=lambda input, num_classes: np.eye(num_classes, dtype=np.int64)[input])
-def one_hot(input: Tensor, num_classes: int) -> Tensor:
-    """1 (int64) at position input[*] of a new last dimension of num_classes, else 0; a class that is not there gives zeros only.
-
-    num_classes must be given: counting the classes would need the data, which transforms do not have.
-    """
-    require_arrays("one_hot", input=input)
-    require(input.dtype.category == INTEGER, "one_hot", f"input must have an integer dtype, got {shown(input)}")
-    require(num_classes > 0, "one_hot", f"num_classes must be given and positive, got {num_classes}")
-    target = (*input.shape, num_classes)
-    at = shape.broadcast(to_dtype(input, int64), target, tuple(range(input.ndim)))
-    return to_dtype(compare.eq(at, create.iota(target, input.ndim, int64)), int64)
-
-
-# ---------------------------------------------------------------------------------------------------------- dropout
-
-
-def _kept(name, key, sizes, p):
-    """A mask that holds with probability 1 - p: 32 random bits an element, at least p * 2^32."""
-    require(key is not None, name, f"training with p={p} needs key=, a key from fl.random.key", TypeError)
-    bits = random.random_bits(key, sizes, 32)
-    return compare.ge(bits, create.full(sizes, min(math.ceil(p * 2**32), 2**32 - 1), uint32))
-
-
-def _dropped(name, input, p, training, key, mask_shape):
-    require_arrays(name, input=input)
-    require_floating(name, input)
-    require(0 <= p <= 1, name, f"p must be between 0 and 1, got {p}", ValueError)
-    if not training or p == 0:
-        return input
-    if p == 1:
-        return algebra.zeros(input.aval)
-    keep = expand_to(_kept(name, key, mask_shape, p), input.shape)
-    return compare.select(keep, elementwise.scaled(input, 1 / (1 - p)), algebra.zeros(input.aval))
-
-
-# PyTorch's face has a generator, which gives a key when a draw needs one and has none
-_DRAWN = {"key": "key", "drawing": lambda p, training: training and p > 0}
-
-
-@composite(namespace=_F, traits=_DRAWN)
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, key: Tensor | None = None) -> Tensor:
-    """Zeroes each element with probability p and scales the others by 1 / (1 - p) (Srivastava et al., 2014).
-
-    Pure: the draw is a function of key (from fl.random.key), which training with p > 0 needs (TypeError otherwise); the same
-    key drops the same elements.
-    """
-    return _dropped("dropout", input, p, training, key, input.shape)
-
-
-def _channel_dropout(name: str, n: int):
-    def f(input: Tensor, p: float = 0.5, training: bool = True, *, key: Tensor | None = None) -> Tensor:
-        ok = input.ndim in (n + 1, n + 2)
-        require(ok, name, f"expected input [N, C, *{n} spatial sizes] or [C, *spatial], got {shown(input)}")
-        lead = input.shape[: input.ndim - n]
-        return _dropped(name, input, p, training, key, (*lead, *[1] * n))
-
-    f.__name__ = name
-    f.__doc__ = (
-        f"`dropout` of whole channels of input [N, C, *spatial] with {n} spatial dimension{'s' if n > 1 else ''} (Tompson et al., 2015)."
+def _hidden(name, mask, argument, dtype):
+    """A mask as numbers to add: -inf where a bool one holds (PyTorch's masks here say what is hidden)."""
+    if mask is None or mask.dtype.is_floating_point:
+        return None if mask is None else to_dtype(mask, dtype)
+    require(
+        mask.dtype.category == BOOL, name, f"only bool and floating types of {argument} are supported, got {shown(mask)}", AssertionError
     )
-    return composite(f, namespace=_F, traits=_DRAWN)
+    return compare.select(mask, create.full(mask.shape, -math.inf, dtype), create.full(mask.shape, 0, dtype))
 
 
-dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in (1, 2, 3))
+def _projected(query, key, value, weights, biases):
+    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
 
-@composite(namespace=_F)
-def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1, *, key: Tensor) -> Tensor:
-    """softmax((logits + Gumbel noise) / tau): a differentiable draw of a class (Jang, Gu, Poole, 2017).
+def _thirds(x):
+    if x is None:
+        return [None] * 3
+    n = x.shape[0] // 3
+    return [shape.part(x, 0, i * n, (i + 1) * n) for i in range(3)]
 
-    With ``hard`` the result is one-hot at the largest, while the gradient is that of the soft draw. The draw is a function of key.
-    """
-    require_arrays("gumbel_softmax", logits=logits)
-    require_floating("gumbel_softmax", logits, "logits")
-    noisy = elementwise.add(logits, gumbel(key, logits.shape, logits.dtype))
-    soft = softmax(elementwise.scaled(noisy, 1 / tau), dim)
-    if not hard:
-        return soft
-    dim = canonical_dim("gumbel_softmax", dim, soft.ndim)
-    at = reduce.spread(reduce.argmax(soft, dim), soft, (dim,))
-    one_at = to_dtype(compare.eq(at, create.iota(soft.shape, dim, int64)), soft.dtype)
-    return elementwise.add(create.detach(elementwise.sub(one_at, soft)), soft)
+
+def _longer(x, dim, row):
+    """x with `row` behind it along dim."""
+    return shape.concatenate([x, expand_to(row, (*x.shape[:dim], 1, *x.shape[dim + 1 :]))], dim)
+
+
+def _multi_head_reference(query, key, value, embed_dim, heads, w, b, bias_k, bias_v, zero_attn, dropout_p, w_out, b_out, **rest):
+    """One projection for all, batched, no dropout."""
+    from scipy.special import softmax
+
+    (wq, wk, wv), (bq, bk, bv) = np.split(w, 3), np.split(b, 3)
+    q, k, v = query @ wq.T + bq, key @ wk.T + bk, value @ wv.T + bv
+    if bias_k is not None:
+        k, v = (np.concatenate([x, np.broadcast_to(y, (1, *x.shape[1:]))]) for x, y in ((k, bias_k), (v, bias_v)))
+    q, k, v = (x.reshape(*x.shape[:2], heads, -1) for x in (q, k, v))
+    scores = np.einsum("lbhd,sbhd->bhls", q, k) / math.sqrt(embed_dim // heads)
+    mask = rest.get("attn_mask")
+    if mask is not None:
+        mask = np.where(mask, -np.inf, 0) if mask.dtype == bool else mask
+        scores[..., : mask.shape[-1]] += mask
+    attention = softmax(scores, -1)
+    out = np.einsum("bhls,sbhd->lbhd", attention, v).reshape(query.shape) @ w_out.T + b_out
+    if rest.get("need_weights", True):
+        return out, attention.mean(1) if rest.get("average_attn_weights", True) else attention
+    return (out,)
+
+
+def _drops(embed_dim, num_heads, add_zero_attn, dropout_p, training, *rest):
+    return training and dropout_p > 0
+
+
+@composite(
+    namespace=_F,
+    name="multi_head_attention_forward",
+    multi=True,
+    reference=_multi_head_reference,
+    traits={"key": "dropout_key", "drawing": _drops},
+)
+def _multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+    dropout_key: Tensor | None = None,
+) -> tuple:
+    """See the function of this name; without need_weights the output alone."""
+    name = "multi_head_attention_forward"
+    require_one_dtype(name, query=query, key=key, value=value)
+    batched = _require_heads(name, query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = (shape.reshape(x, (x.shape[0], 1, x.shape[1])) for x in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else shape.reshape(key_padding_mask, (1, *key_padding_mask.shape))
+    length, batch, width = query.shape
+    require(not is_causal or attn_mask is not None, name, "is_causal=True is a hint: it needs attn_mask too")
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None
+    else:
+        is_causal = False
+    padding = _hidden(name, key_padding_mask, "key_padding_mask", query.dtype)
+    mask = _hidden(name, attn_mask, "attn_mask", query.dtype)
+    ok = width == embed_dim_to_check
+    require(ok, name, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}", AssertionError)
+    head = width // num_heads
+    require(head * num_heads == width, name, f"embed_dim {width} not divisible by num_heads={num_heads}", AssertionError)
+    same = key.shape[:2] == value.shape[:2] if use_separate_proj_weight else key.shape == value.shape
+    require(same, name, f"the shapes of key and value do not match: {shown(key, value)}", AssertionError)
+    weights = [q_proj_weight, k_proj_weight, v_proj_weight] if use_separate_proj_weight else _thirds(in_proj_weight)
+    ok = all(w is not None for w in weights)
+    needed = "q_proj_weight, k_proj_weight and v_proj_weight" if use_separate_proj_weight else "in_proj_weight"
+    require(ok, name, f"use_separate_proj_weight is {use_separate_proj_weight} but {needed} is None", AssertionError)
+    if query is key is value and not use_separate_proj_weight:
+        row = linear(query, in_proj_weight, in_proj_bias)
+        q, k, v = (shape.part(row, 2, i * width, (i + 1) * width) for i in range(3))
+    else:
+        q, k, v = _projected(query, key, value, weights, _thirds(in_proj_bias))
+
+    rows = batch * num_heads
+    if mask is not None:
+        expected = (length, key.shape[0]) if mask.ndim == 2 else (rows, length, key.shape[0])
+        require(mask.shape == expected, name, f"the shape of the {mask.ndim}D attn_mask is {mask.aval}, but should be {list(expected)}")
+        mask = shape.reshape(mask, (1, *mask.shape)) if mask.ndim == 2 else mask
+    require((bias_k is None) == (bias_v is None), name, "bias_k and bias_v go together", AssertionError)
+    more = 0
+    if bias_k is not None:
+        require(static_k is None and static_v is None, name, "bias cannot be added to static key and value", AssertionError)
+        k, v = _longer(k, 0, bias_k), _longer(v, 0, bias_v)
+        more += 1
+    q = _by_head(q, rows, head)
+    k = _by_head(k, rows, head) if static_k is None else _static(name, "static_k", static_k, rows, head)
+    v = _by_head(v, rows, head) if static_v is None else _static(name, "static_v", static_v, rows, head)
+    if add_zero_attn:
+        nothing = create.full((1, 1, 1), 0, k.dtype)
+        k, v = _longer(k, 1, nothing), _longer(v, 1, nothing)
+        more += 1
+    mask, padding = (_seeing(m, more) for m in (mask, padding))
+    if padding is not None:
+        expected = (batch, k.shape[1])
+        require(padding.shape == expected, name, f"expected key_padding_mask [{batch}, {k.shape[1] - more}], got {shown(key_padding_mask)}",
+                AssertionError)  # fmt: skip
+        padding = shape.reshape(algebra.expand(padding, num_heads, 1), (rows, 1, k.shape[1]))
+        mask = padding if mask is None else _sum_of(mask, padding)
+    dropout_p = dropout_p if training else 0.0
+    if need_weights:
+        scores = contract.dot_general(elementwise.scaled(q, math.sqrt(1 / head)), k, ((2,), (2,)), ((0,), (0,)))
+        attention = softmax(scores if mask is None else elementwise.add(scores, expand_to(mask, scores.shape)), -1)
+        if dropout_p > 0:
+            attention = dropout(attention, dropout_p, key=dropout_key)
+        out = contract.dot_general(attention, v, ((2,), (1,)), ((0,), (0,)))
+    else:
+        if mask is not None:
+            lead = (batch, num_heads) if mask.shape[0] == rows else (1, 1)
+            mask = shape.reshape(mask, (*lead, *mask.shape[1:]))
+        q, k, v = (shape.reshape(x, (batch, num_heads, *x.shape[1:])) for x in (q, k, v))
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, dropout_key=dropout_key if dropout_p > 0 else None)
+        out = shape.reshape(out, (rows, length, head))
+    out = linear(shape.reshape(shape.permute(out, (1, 0, 2)), (length, batch, width)), out_proj_weight, out_proj_bias)
+    out = out if batched else shape.reshape(out, (length, out.shape[2]))
+    if not need_weights:
+        return (out,)
+    attention = shape.reshape(attention, (batch, num_heads, *attention.shape[1:]))
+    if average_attn_weights:
+        attention = elementwise.scaled(reduce.reduce_sum(attention, (1,)), 1 / num_heads)
+    return out, attention if batched else shape.reshape(attention, attention.shape[1:])
+
+
+def _by_head(x, rows, head):
+    """x [length, batch, heads * head] as [batch * heads, length, head]."""
+    return shape.permute(shape.reshape(x, (x.shape[0], rows, head)), (1, 0, 2))
+
+
+def _static(name, argument, x, rows, head):
+    ok = x.ndim == 3 and x.shape[0] == rows and x.shape[2] == head
+    require(ok, name, f"expecting {argument} [{rows}, length, {head}], got {shown(x)}", AssertionError)
+    return x
+
+
+def _seeing(mask, more):
+    """The mask for `more` further keys, which it does not hide."""
+    if mask is None or more == 0:
+        return mask
+    n = mask.ndim - 1
+    return shape.pad(mask, create.full((), 0, mask.dtype), (0,) * (n + 1), (*(0,) * n, more), (0,) * (n + 1))
+
+
+def _sum_of(mask, padding):
+    target = broadcast_shapes(mask.shape, padding.shape)
+    return elementwise.add(expand_to(mask, target), expand_to(padding, target))
+
+
+def multi_head_attention_forward(*args, **kwargs):
+    out = _multi_head_attention(*args, **kwargs)
+    return out if len(out) == 2 else (out[0], None)
+
+
+multi_head_attention_forward.__signature__ = inspect.signature(_multi_head_attention.op.decompose)
+multi_head_attention_forward.op = _multi_head_attention.op
+multi_head_attention_forward.__doc__ = """Attention of several heads between projections (Vaswani et al., 2017): (output, weights).
+
+query [L, N, E], key and value [S, N, E] (or all without the batch N) are projected by ``in_proj_weight`` [3 E, E] (or by three weights,
+with use_separate_proj_weight), split into num_heads heads, and put together by ``out_proj_weight``. ``attn_mask`` ([L, S] or
+[N num_heads, L, S]) and ``key_padding_mask`` [N, S] hide where a bool one holds; float ones are added to the scores. ``bias_k`` and
+``bias_v`` are one more key and value, ``add_zero_attn`` adds one of zeros. ``is_causal`` says that attn_mask is causal. The weights,
+[N, L, S] (of each head with average_attn_weights=False), are None unless need_weights. AssertionError for shapes that do not fit.
+
+>>> import functorch_lite as fl
+>>> x = fl.ones(3, 1, 2)
+>>> out, weights = fl.nn.functional.multi_head_attention_forward(
+...     x, x, x, 2, 1, fl.ones(6, 2), None, None, None, False, 0.0, fl.eye(2), None)
+>>> out.shape, weights.shape
+((3, 1, 2), (1, 3, 3))
+"""

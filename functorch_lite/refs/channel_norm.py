@@ -15,7 +15,7 @@ from ..core.array import Array
 from ..core.op import Tensor, composite
 from ..prims import algebra, elementwise, reduce, shape
 from .arguments import require, require_arrays, require_floating, shown
-from .normalization import affine_of, along, standardize_reference, wide
+from .normalization import affine_of, along, standardize, standardize_reference, wide
 from .promotion import to_dtype
 
 _F = "fl.nn.functional"
@@ -191,6 +191,8 @@ class BatchNorm(NamedTuple):
 def _batch_normed(name, input, mean, var, weight, bias, training, eps, dims):
     """(the output, the batch's mean and variance or None). `dims` are those that statistics run over."""
     x = wide(name, input, running_mean=mean, running_var=var, weight=weight, bias=bias)
+    if input.shape == (0,):  # PyTorch takes nothing at all for an empty batch
+        return input, None, None
     require(input.ndim >= 2, name, f"expected input with at least 2 dimensions [N, C, *], got {shown(input)}")
     _require_channels(name, input, input.shape[1], running_mean=mean, running_var=var, weight=weight, bias=bias)
     if training:
@@ -232,7 +234,15 @@ def _batch_norm_stats_reference(x, mean, var, weight=None, bias=None, training=T
     return y, mean + momentum * (x.mean(over) - mean), var + momentum * (x.var(over, ddof=1) - var)
 
 
-@composite(reference=_batch_norm_reference)
+def _batch_renewed(args, params):
+    """What PyTorch writes: the running statistics, in training."""
+    (input, mean, var, *affine), (training, momentum, eps) = args, params
+    if not training or mean is None or var is None or input.aval.size == 0:
+        return {}
+    return dict(enumerate(batch_norm_stats(input, mean, var, *affine, True, momentum, eps)[1:], 1))
+
+
+@composite(reference=_batch_norm_reference, traits={"writes": _batch_renewed})
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -245,8 +255,8 @@ def batch_norm(
 ) -> Tensor:
     """Normalizes each channel of input [N, C, *]: by the batch's statistics in training, else by the running ones (Ioffe, Szegedy, 2015).
 
-    Pure: the running statistics are read, never written, so momentum has no effect here; `batch_norm_stats` also returns the
-    new ones. ValueError for a single value a channel in training.
+    Pure for Arrays: the running statistics are read, never written, so momentum has no effect; `batch_norm_stats` also returns the
+    new ones. Tensors of them are written in training, as in PyTorch. ValueError for a single value a channel in training.
     """
     dims = (0, *range(2, input.ndim))
     return _batch_normed("batch_norm", input, running_mean, running_var, weight, bias, training, eps, dims)[0]
@@ -287,7 +297,19 @@ def _instance_norm_reference(x, mean=None, var=None, weight=None, bias=None, use
     return _group_norm_reference(x, x.shape[1], weight, bias, eps)
 
 
-@composite(reference=_instance_norm_reference)
+def _instance_renewed(args, params):
+    """What PyTorch writes: running statistics, which follow the means over images."""
+    (input, mean, var, *_), (use_input_stats, momentum, _) = args, params
+    if not use_input_stats or mean is None or var is None:
+        return {}
+    over = tuple(range(2, input.ndim))
+    n = math.prod(input.shape[2:])
+    _, *of_images = standardize(wide("instance_norm", input), over, 0.0)
+    mean_of, var_of = (elementwise.scaled(reduce.reduce_sum(x, (0,)), 1 / max(x.shape[0], 1)) for x in of_images)
+    return {1: _moved(mean, mean_of, momentum), 2: _moved(var, _unbiased(var_of, n), momentum)}
+
+
+@composite(reference=_instance_norm_reference, traits={"writes": _instance_renewed})
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -300,7 +322,7 @@ def instance_norm(
 ) -> Tensor:
     """Normalizes each channel of each image of input [N, C, *] by its own statistics, or by the running ones.
 
-    Pure, as `batch_norm` is: running statistics are read, never written.
+    Pure for Arrays, as `batch_norm` is; Tensors of running statistics are written, as in PyTorch.
     """
     require(input.ndim >= 3 or not use_input_stats, "instance_norm", f"expected input [N, C, *spatial], got {shown(input)}", ValueError)
     dims = tuple(range(2, input.ndim))

@@ -10,23 +10,23 @@ from ..core.dtype import BOOL, COMPLEX, FLOAT, bool_, finfo, int16, int32, int64
 from ..core.op import Tensor, composite
 from ..core.out import takes_out
 from ..prims import algebra, bits, compare, convert, create, elementwise, parts, reduce, shape
-from .arguments import require, shown
-from .families import alias, binary, method
+from .arguments import require, require_fits, shown
+from .families import BOTH, FIRST, ONE, alias, binary, method
 from .promotion import array_of, broadcast_shapes, cast, expand_to, float_of, promoted, to_dtype
 
 # -------------------------------------------------------------------------------------------------------- comparison
 
-eq = binary("eq", compare.eq, "fl.eq(fl.asarray([1, 2]), 2) -> [False, True]")
-ne = binary("ne", compare.ne, "fl.ne(fl.asarray([1, 2]), 2) -> [True, False]")
-lt = binary("lt", compare.lt, "fl.lt(fl.asarray([1, 2]), 2) -> [True, False]")
-le = binary("le", compare.le, "fl.le(fl.asarray([1, 2]), 1.5) -> [True, False]")
-gt = binary("gt", compare.gt, "fl.gt(fl.asarray([1, 2]), 1) -> [False, True]")
-ge = binary("ge", compare.ge, "fl.ge(fl.asarray([1, 2]), 2) -> [False, True]")
+eq = binary("eq", compare.eq, "fl.eq(fl.asarray([1, 2]), 2) -> [False, True]", traits=FIRST)
+ne = binary("ne", compare.ne, "fl.ne(fl.asarray([1, 2]), 2) -> [True, False]", traits=FIRST)
+lt = binary("lt", compare.lt, "fl.lt(fl.asarray([1, 2]), 2) -> [True, False]", traits=FIRST)
+le = binary("le", compare.le, "fl.le(fl.asarray([1, 2]), 1.5) -> [True, False]", traits=FIRST)
+gt = binary("gt", compare.gt, "fl.gt(fl.asarray([1, 2]), 1) -> [False, True]", traits=FIRST)
+ge = binary("ge", compare.ge, "fl.ge(fl.asarray([1, 2]), 2) -> [False, True]", traits=FIRST)
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 alias(not_equal=ne, less=lt, less_equal=le, greater=gt, greater_equal=ge)
 
 
-@composite(method=True, reference=lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan))
+@composite(method=True, reference=lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan), traits=BOTH)
 def isclose(input: Tensor, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|, or both are equal (infinities), or both NaN with ``equal_nan``.
 
@@ -34,6 +34,8 @@ def isclose(input: Tensor, other: Tensor, rtol: Number = 1e-05, atol: Number = 1
     >>> fl.isclose(fl.asarray([1.0, 2.0]), fl.asarray([1.0, 2.1])).tolist()
     [True, False]
     """
+    for argument, value in (("rtol", rtol), ("atol", atol)):
+        require(value >= 0, "isclose", f"{argument} must be greater than or equal to zero, got {value}")
     x, y = promoted(input, other)
     close = compare.eq(x, y)
     if equal_nan and x.dtype.is_inexact:
@@ -134,7 +136,7 @@ def isreal(input: Tensor) -> Tensor:
     )
 
 
-@composite(method=True, reference=lambda x, y: np.copysign(x, y))
+@composite(method=True, reference=lambda x, y: np.copysign(x, y), traits=FIRST)
 def copysign(input: Tensor, other: Tensor) -> Tensor:
     """|input| with the sign of other (of -0.0 too); integers become float32. Its derivative at input = 0 is 0.
 
@@ -147,7 +149,7 @@ def copysign(input: Tensor, other: Tensor) -> Tensor:
     return compare.select(has_sign(y), elementwise.neg(size), size)
 
 
-@composite(method=True, reference=lambda x, v: np.heaviside(x, v).astype(x.dtype))
+@composite(method=True, reference=lambda x, v: np.heaviside(x, v).astype(x.dtype), traits={"arrays": ("input", "values")})
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, `values` where it is 0. Both must have one dtype; no derivative.
 
@@ -179,7 +181,7 @@ def _logical(name, prim, reference, doc, example):
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Whether {doc} not 0. Elementwise, broadcast, of any dtypes.\n\n>>> import functorch_lite as fl\n>>> {example}\n"
-    return composite(f, method=True, reference=reference)
+    return composite(f, method=True, reference=reference, traits=BOTH)
 
 
 _AB = "(fl.asarray([0, 1, 2]), fl.asarray([3, 0, 1])).tolist()\n"
@@ -199,10 +201,10 @@ def logical_not(input: Tensor) -> Tensor:
     return bits.bitwise_not(truth(input))
 
 
-bitwise_and = binary("bitwise_and", bits.bitwise_and, "fl.bitwise_and(fl.asarray([6, 3]), 2) -> [2, 2]")
-bitwise_or = binary("bitwise_or", bits.bitwise_or, "fl.bitwise_or(fl.asarray([6, 3]), 1) -> [7, 3]")
-bitwise_xor = binary("bitwise_xor", bits.bitwise_xor, "fl.bitwise_xor(fl.asarray([6, 3]), 1) -> [7, 2]")
-bitwise_left_shift = binary("bitwise_left_shift", bits.shift_left, "fl.bitwise_left_shift(fl.asarray([1, 3]), 2) -> [4, 12]")
+bitwise_and = binary("bitwise_and", bits.bitwise_and, "fl.bitwise_and(fl.asarray([6, 3]), 2) -> [2, 2]", traits=ONE)
+bitwise_or = binary("bitwise_or", bits.bitwise_or, "fl.bitwise_or(fl.asarray([6, 3]), 1) -> [7, 3]", traits=ONE)
+bitwise_xor = binary("bitwise_xor", bits.bitwise_xor, "fl.bitwise_xor(fl.asarray([6, 3]), 1) -> [7, 2]", traits=ONE)
+bitwise_left_shift = binary("bitwise_left_shift", bits.shift_left, "fl.bitwise_left_shift(fl.asarray([1, 3]), 2) -> [4, 12]", traits=ONE)
 
 
 @composite(method=True, reference=np.invert)
@@ -220,7 +222,7 @@ def _shift_right(x, y):
     return (bits.shift_right_arithmetic if x.dtype.is_signed else bits.shift_right_logical)(x, y)
 
 
-@composite(method=True, reference=np.right_shift)
+@composite(method=True, reference=np.right_shift, traits=ONE)
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """The bits of input moved down by other, promoted and broadcast, of integer dtype; the sign is kept.
 
@@ -272,8 +274,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     require(m.dtype.category == BOOL, "masked_fill", f"mask must be a bool Array, got {m.aval}")
     v = array_of(value)
     require(v.ndim == 0, "masked_fill", f"value must be a number or a 0-dim Array, got {v.aval}; use where(mask, value, input)")
-    ok = v.dtype.category <= x.dtype.category or x.dtype.category == BOOL
-    require(ok, "masked_fill", f"value {shown(value)} cannot be converted to the dtype of input {x.aval}")
+    require_fits("masked_fill", value, x)
     target = broadcast_shapes(x.shape, m.shape)
     return compare.select(expand_to(m, target), cast(value, x.dtype, target), expand_to(x, target))
 
@@ -304,8 +305,8 @@ def nan_to_num(input: Tensor, nan: Number = 0.0, posinf: Number = None, neginf: 
 
 # ------------------------------------------------------------------------------------------------------------- bounds
 
-maximum = binary("maximum", compare.maximum, "fl.maximum(fl.asarray([1, 5]), 3) -> [3, 5]")
-minimum = binary("minimum", compare.minimum, "fl.minimum(fl.asarray([1, 5]), 3) -> [1, 3]")
+maximum = binary("maximum", compare.maximum, "fl.maximum(fl.asarray([1, 5]), 3) -> [3, 5]", traits=BOTH)
+minimum = binary("minimum", compare.minimum, "fl.minimum(fl.asarray([1, 5]), 3) -> [1, 3]", traits=BOTH)
 
 
 def _ignoring_nan(name, before, reference, which):
@@ -321,7 +322,7 @@ def _ignoring_nan(name, before, reference, which):
         f"The {which} of both, promoted and broadcast; where only one is NaN, the other. At a tie the derivative belongs to input.\n\n"
         f">>> import functorch_lite as fl\n>>> fl.{name}(fl.asarray([1.0]), float('nan')).tolist()\n[1.0]\n"
     )
-    return composite(f, method=True, reference=reference)
+    return composite(f, method=True, reference=reference, traits=BOTH)
 
 
 fmax = _ignoring_nan("fmax", compare.ge, np.fmax, "larger")
@@ -332,7 +333,7 @@ def _clamp_reference(x, min=None, max=None):
     return np.clip(x, min, max)
 
 
-@composite(method=True, reference=_clamp_reference)
+@composite(method=True, reference=_clamp_reference, traits=FIRST)
 def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """Input moved into [min, max]; either bound may be None. All are promoted and broadcast. Where min > max the result is max.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.dtype import COMPLEX, FLOAT, bool_, category_of
 from ..core.op import Tensor, composite
 from ..prims import contract, elementwise, reduce, shape
-from .arguments import require, require_arrays, require_one_dtype, shown
+from .arguments import accumulator, require, require_arrays, require_one_dtype, shown
 from .elementwise import add, mul
-from .promotion import broadcast_shapes, canonical_dim, expand_to
+from .promotion import broadcast_shapes, canonical_dim, expand_to, result_type, to_dtype
 
 # ----------------------------------------------------------------------------------------------- the labelled product
 
@@ -34,7 +35,10 @@ def contracted(x, xs, y, ys, out):
 def summed(x, labels, keep):
     """x summed over the dimensions whose label is not in `keep`, and the labels that are left."""
     gone = tuple([d for d, n in enumerate(labels) if n not in keep])
-    return (reduce.reduce_sum(x, gone), [n for n in labels if n in keep]) if gone else (x, list(labels))
+    if not gone:
+        return x, list(labels)
+    total = reduce.reduce_sum(to_dtype(x, accumulator(x.dtype)), gone)
+    return to_dtype(total, x.dtype), [n for n in labels if n in keep]
 
 
 def arranged(x, labels, out):
@@ -103,8 +107,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return contracted(*without_ones(input, xs, sizes), *without_ones(other, ys, sizes), out)
 
 
-def _product(name, ranks, **named):
-    """matmul of two arguments that must have these ranks; `named` has them under PyTorch's names."""
+def _require_products(name, ranks, **named):
+    """Two arguments that must have these ranks and fit each other; `named` has them under PyTorch's names."""
     (x, a), (y, b) = named.items()
     require_one_dtype(name, **named)
     kinds = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}
@@ -113,6 +117,13 @@ def _product(name, ranks, **named):
     row = max(b.ndim - 2, 0)
     fits = a.shape[: a.ndim - 2] == b.shape[:row] or a.ndim < 3
     require(fits and a.shape[-1] == b.shape[row], name, f"{x} and {y} shapes cannot be multiplied, got {shown(a, b)}")
+
+
+def _product(name, ranks, **named):
+    """matmul of two arguments that must have these ranks."""
+    _require_products(name, ranks, **named)
+    a, b = named.values()
+    row = max(b.ndim - 2, 0)
     lead = tuple(range(a.ndim - 2))
     return contract.dot_general(a, b, ((a.ndim - 1,), (row,)), (lead, lead))
 
@@ -216,16 +227,28 @@ def tensordot(a: Tensor, b: Tensor, dims: object = 2) -> Tensor:
 # --------------------------------------------------------------------------------------------- added to a product
 
 
-def _added(name, product, input, beta, alpha, **named):
+def _scalar(name, argument, number, dtype, whole: bool):
+    """A factor as a number of this dtype's kind: of integers it is cut to one, or (``whole``) must be one."""
+    kind = category_of(number)
+    require(kind != COMPLEX or dtype.is_complex, name, f"{argument}={number} cannot be converted to {dtype}")
+    if dtype.is_inexact:
+        return number
+    require(not whole or kind != FLOAT, name, f"for integral arrays, {argument} must not be a floating point number, got {number}")
+    return bool(number) if dtype is bool_ else int(number)
+
+
+def _added(name, product, input, beta, alpha, whole=False, **named):
     """beta * input + alpha * product(...); with beta 0 input is not read at all, so its NaNs do not spread."""
     require_one_dtype(name, input=input, **named)
-    out = product(*named.values())
+    beta, alpha = (_scalar(name, n, v, input.dtype, whole) for n, v in (("beta", beta), ("alpha", alpha)))
+    out = to_dtype(product(*named.values()), accumulator(input.dtype))  # rounded to half width once, at the end
     out = out if alpha == 1 else mul(out, alpha)
     if beta == 0:
-        return out
+        return to_dtype(out, input.dtype)
     fits = broadcast_shapes(input.shape, out.shape) == out.shape
     require(fits, name, f"input {input.aval} does not broadcast to the product's shape {list(out.shape)}")
-    return elementwise.add(expand_to(input if beta == 1 else mul(input, beta), out.shape), out)
+    wide = to_dtype(input, out.dtype)
+    return to_dtype(add(expand_to(wide if beta == 1 else mul(wide, beta), out.shape), out), input.dtype)
 
 
 def _added_reference(product):
@@ -252,7 +275,13 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 @composite(method=True, reference=_added_reference(lambda a, b: np.matmul(a, b).sum(0)))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (the sum of the products batch1[i] @ batch2[i]), input broadcast. With beta=0 input is not read."""
-    return _added("addbmm", lambda a, b: reduce.reduce_sum(bmm(a, b), (0,)), input, beta, alpha, batch1=batch1, batch2=batch2)
+    return _added("addbmm", _summed_products, input, beta, alpha, batch1=batch1, batch2=batch2)
+
+
+def _summed_products(batch1, batch2):
+    """The sum of the products of two batches of matrices, as one contraction."""
+    _require_products("addbmm", (3, 3), batch1=batch1, batch2=batch2)
+    return contract.dot_general(batch1, batch2, ((0, 2), (0, 1)), ((), ()))
 
 
 @composite(method=True, reference=_added_reference(np.matmul))
@@ -263,8 +292,11 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 @composite(method=True, reference=_added_reference(np.outer))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), input broadcast. With beta=0 input is not read."""
-    return _added("addr", outer, input, beta, alpha, vec1=vec1, vec2=vec2)
+    """beta * input + alpha * outer(vec1, vec2), all promoted to one dtype, input broadcast. With beta=0 input is not read."""
+    require_arrays("addr", input=input, vec1=vec1, vec2=vec2)
+    dtype = result_type(input, vec1, vec2)
+    input, vec1, vec2 = (to_dtype(x, dtype) for x in (input, vec1, vec2))
+    return _added("addr", outer, input, beta, alpha, True, vec1=vec1, vec2=vec2)
 
 
 def _linear_reference(input, weight, bias=None):

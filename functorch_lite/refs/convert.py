@@ -15,11 +15,12 @@ def _to_dtype(input: Tensor, dtype: DType) -> Tensor:
     return to_dtype(array_of(input), dtype)
 
 
-def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False) -> Tensor:
+def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None) -> Tensor:
     """Input with another dtype, on another device, or both: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`.
 
-    Itself where nothing changes. Floats become ints by truncation, a complex number keeps its real part, and whatever is not
-    zero is True. RuntimeError for moving a traced value, since a program runs on one device: move its inputs.
+    `memory_format` means nothing here: XLA chooses how elements lie. Itself where nothing changes. Floats become ints by truncation, a
+    complex number keeps its real part, and whatever is not zero is True. RuntimeError for moving a traced value, since a program runs on
+    one device: move its inputs.
 
     >>> import functorch_lite as fl
     >>> fl.asarray([1.5, -2.5]).to(fl.int64).tolist(), fl.asarray([0, 2]).to("bool").tolist()
@@ -44,6 +45,14 @@ def to(input: Tensor, *args, dtype=None, device=None, copy: bool = False, non_bl
 Operable.to = to
 
 
+def chalf(self, memory_format=None):
+    """Not possible: neither NumPy nor XLA has complex numbers of half-width parts."""
+    raise TypeError("chalf: there is no dtype complex32 here; use .cfloat(), or a float16 array with a last dimension of 2")
+
+
+Operable.chalf = chalf
+
+
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Input in the dtype of other."""
     return to(input, dtype=other.dtype)
@@ -53,10 +62,14 @@ Operable.type_as = type_as
 
 
 def _method(name: str, dtype: DType):
-    def method(self):
+    def method(self, memory_format=None):
         return to(self, dtype=dtype)
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Array.{name}", f"As {dtype}."
+    method.__name__, method.__qualname__, method.__doc__ = (
+        name,
+        f"Array.{name}",
+        f"As {dtype}. XLA chooses how elements lie, whatever memory_format.",
+    )
     setattr(Operable, name, method)
 
 

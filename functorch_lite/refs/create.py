@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import wraps
 from numbers import Number
 
 import numpy as np
@@ -37,6 +38,17 @@ def _fits(name: str, dtype, *values) -> None:
 def placed(x, device):
     """x on the device that was asked for, if any."""
     return x if device is None else x.to(device=device)
+
+
+def placing(function):
+    """The function users call, which takes a device too, of an op that makes arrays of nothing."""
+
+    @wraps(function)
+    def f(*args, device=None, **named):
+        return placed(function(*args, **named), device)
+
+    f.op = function.op
+    return f
 
 
 # ---------------------------------------------------------------------------------------------------------- constants
@@ -140,6 +152,8 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
         start, end = 0, start
     start, end, step = [x if x.__class__ in NUMBERS else x.item() for x in (start, end, step)]
     dtype = as_dtype(dtype) if dtype is not None else int64 if all(isinstance(x, int) for x in (start, end, step)) else float32
+    bounds = all(not isinstance(x, float) or math.isfinite(x) for x in (start, end, step))
+    require(bounds, "arange", f"unsupported range: {start} -> {end} by {step}")
     if not dtype.is_inexact:  # as in PyTorch, before anything is counted
         start, end, step = int(start), int(end), int(step)
     require(step != 0, "arange", f"step must not be 0 (as {dtype})")
@@ -153,12 +167,24 @@ def _linspace_reference(start, end, steps, *, dtype=None):
     return np.linspace(start, end, steps).astype((dtype or float32).dtype)
 
 
+def _ends(start, end, dtype: DType):
+    """Both ends as PyTorch takes them for integers: whole numbers, before anything is counted."""
+    return [to_dtype(array_of(x), int64) for x in (start, end)] if dtype.category <= INTEGER else (start, end)
+
+
+def _steps(name: str, steps) -> int:
+    if not hasattr(steps, "__index__"):
+        raise TypeError(f"{name}: steps must be an int, got {steps!r}")
+    require(steps >= 0, name, f"steps must not be negative, got {steps}")
+    return steps.__index__()
+
+
 @composite(name="linspace", reference=_linspace_reference)
 def _linspace(start: Tensor, end: Tensor, steps: int, *, dtype: DType | None = None) -> Tensor:
     """Evenly spaced numbers, each counted from the nearer end."""
     dtype = dtype or (complex64 if result_type(start, end).is_complex else float32)
     wide = dtype if dtype.is_inexact and dtype.itemsize >= 4 else float64 if dtype.category <= INTEGER else float32
-    first, last = cast(start, wide, (steps,)), cast(end, wide, (steps,))
+    first, last = [cast(x, wide, (steps,)) for x in _ends(start, end, dtype)]
     if steps < 2:
         return to_dtype(first, dtype)
     real = wide.to_real()
@@ -177,7 +203,7 @@ def linspace(start: Tensor, end: Tensor, steps: int, *, dtype=None, device=None)
     >>> fl.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    require(steps >= 0, "linspace", f"steps must not be negative, got {steps}")
+    steps = _steps("linspace", steps)
     _fits("linspace", dtype, start, end)
     return placed(_linspace(start, end, steps, dtype=dtype), device)
 
@@ -192,7 +218,7 @@ linspace.op = _linspace.op
 def _logspace(start: Tensor, end: Tensor, steps: int, base: Number = 10.0, *, dtype: DType | None = None) -> Tensor:
     """Powers of base with evenly spaced exponents."""
     dtype = dtype or (complex64 if result_type(start, end).is_complex else float32)
-    exponents = _linspace(start, end, steps, dtype=dtype if dtype.is_inexact else float64)
+    exponents = _linspace(*_ends(start, end, dtype), steps, dtype=dtype if dtype.is_inexact else float64)
     return to_dtype(elementwise.pow(algebra.full_like(exponents, base), exponents), dtype)
 
 
@@ -203,7 +229,7 @@ def logspace(start: Tensor, end: Tensor, steps: int, base: float = 10.0, *, dtyp
     >>> fl.logspace(0, 3, 4, base=2.0).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
-    require(steps >= 0, "logspace", f"steps must not be negative, got {steps}")
+    steps = _steps("logspace", steps)
     _fits("logspace", dtype, start, end)
     return placed(_logspace(start, end, steps, base, dtype=dtype), device)
 

@@ -11,8 +11,8 @@ from ..core.dtype import BOOL, INTEGER, NUMBERS, complex128, float64
 from ..core.op import Tensor, composite
 from ..prims import algebra, bits, compare, create, elementwise, parts, trig
 from .arguments import require, shown
-from .families import alias, binary, method, unary
-from .promotion import array_of, float_of, promoted, result_type, to_dtype
+from .families import BOTH, FIRST, ONE, alias, binary, method, unary
+from .promotion import array_of, float_of, in_float32, promoted, result_type, to_dtype
 
 # --------------------------------------------------------------------------------------------------------- of one array
 
@@ -209,7 +209,7 @@ def _times(name, input, other, alpha):
     return elementwise.mul(*promoted(other, alpha, dtype=dtype))
 
 
-@composite(method=True, reference=lambda x, y, *, alpha=1: y - alpha * x)
+@composite(method=True, reference=lambda x, y, *, alpha=1: y - alpha * x, traits=FIRST)
 def rsub(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor:
     """other - alpha * input: `sub` with its arguments exchanged."""
     return sub(other, input, alpha=alpha)
@@ -218,23 +218,26 @@ def rsub(input: Tensor, other: Tensor, *, alpha: Tensor | None = None) -> Tensor
 def _added(name, doc, term, reference):
     def f(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | None = None) -> Tensor:
         x, y, z = promoted(input, tensor1, tensor2)
-        t = term(y, z)
+        t = term(y, z, aval_of(tensor1).dtype.is_inexact or aval_of(tensor2).dtype.is_inexact)
         return elementwise.add(x, t if value is None else elementwise.mul(*promoted(t, value, dtype=x.dtype)))
 
     f.__name__, f.__doc__ = name, f"{doc} All are promoted and broadcast; value, a number, is 1 unless given."
-    return composite(f, method=True, reference=reference)
+    return composite(f, method=True, reference=reference, traits={"arrays": ("input", "tensor1", "tensor2")})
 
 
-def _quotient(y, z):
-    require(y.dtype.is_inexact, "addcdiv", f"expected a float or complex dtype, got {y.aval} and {z.aval}; convert with .to(fl.float32)")
+def _quotient(y, z, inexact: bool):
+    ok = y.dtype.is_inexact and inexact
+    require(ok, "addcdiv", f"tensor1 and tensor2 must not both be integers, got {y.aval} and {z.aval}; convert with .to(fl.float32)")
     return elementwise.div(y, z)
 
 
-addcmul = _added("addcmul", "input + value * tensor1 * tensor2.", elementwise.mul, lambda x, y, z, *, value=1: x + value * y * z)
+addcmul = _added(
+    "addcmul", "input + value * tensor1 * tensor2.", lambda y, z, _: elementwise.mul(y, z), lambda x, y, z, *, value=1: x + value * y * z
+)
 addcdiv = _added("addcdiv", "input + value * tensor1 / tensor2.", _quotient, lambda x, y, z, *, value=1: x + value * y / z)
 
 
-@composite(method=True, reference=lambda x, y, w: x + w * (y - x))
+@composite(method=True, reference=lambda x, y, w: x + w * (y - x), traits={"arrays": ("input", "end")})
 def lerp(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """input + weight * (end - input), of float or complex dtype: exact at both ends, since it starts from the nearer one.
 
@@ -307,7 +310,7 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     return elementwise.floor(compare.select(compare.eq(y, zero), quotient, q))
 
 
-@composite(method=True, reference=np.remainder)
+@composite(method=True, reference=np.remainder, traits=ONE)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """input - other * floor(input / other): Python's %, with the sign of other. Raises for an integer zero divisor.
 
@@ -320,7 +323,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
     return compare.select(_opposite(r, y), elementwise.add(r, y), r)
 
 
-fmod = binary("fmod", elementwise.rem, "fl.fmod(fl.asarray([-3, 3]), 2) -> [-1, 1]")
+fmod = binary("fmod", elementwise.rem, "fl.fmod(fl.asarray([-3, 3]), 2) -> [-1, 1]", traits=FIRST)
 alias(negative=neg, multiply=mul, subtract=sub, divide=div, true_divide=div)
 subtract = sub
 
@@ -329,7 +332,7 @@ subtract = sub
 _SMALL = 8  # exponents up to which multiplying is as exact as the power function
 
 
-@composite(name="pow", reference=elementwise.pow.op.reference)
+@composite(name="pow", reference=elementwise.pow.op.reference, traits=ONE)
 def _pow(input: Tensor, exponent: Tensor) -> Tensor:
     """input ** exponent, promoted and broadcast."""
     x, y = promoted(input, exponent)
@@ -374,7 +377,7 @@ def pow(input: Tensor, exponent: Tensor) -> Tensor:
 pow.op = _pow.op
 
 
-@composite(method=True, reference=lambda x, y: np.float_power(x, y))
+@composite(method=True, reference=lambda x, y: np.float_power(x, y), traits=ONE)
 def float_power(input: Tensor, exponent: Tensor) -> Tensor:
     """input ** exponent in float64, or complex128 if either is complex.
 
@@ -386,7 +389,7 @@ def float_power(input: Tensor, exponent: Tensor) -> Tensor:
     return elementwise.pow(*promoted(input, exponent, dtype=dtype))
 
 
-@composite(method=True, reference=np.ldexp)
+@composite(method=True, reference=np.ldexp, traits=BOTH)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input * 2 ** other, of float dtype; integers become float32.
 
@@ -397,7 +400,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return mul(input, elementwise.exp2(float_of(other)))
 
 
-@composite(method=True, reference=np.hypot)
+@composite(method=True, reference=np.hypot, traits=BOTH)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """sqrt(input**2 + other**2) without overflow, of float dtype; its derivative at (0, 0) is 0.
 
@@ -421,13 +424,13 @@ def root(x):
 
 # ------------------------------------------------------------------------------------------------------------- others
 
-atan2 = binary("atan2", trig.atan2, "fl.atan2(fl.asarray([0.0]), fl.asarray([1.0])) -> [0.0]", inexact=True)
+atan2 = binary("atan2", trig.atan2, "fl.atan2(fl.asarray([0.0]), fl.asarray([1.0])) -> [0.0]", inexact=True, traits=BOTH)
 arctan2 = atan2
 alias(arctan2=atan2)
-nextafter = binary("nextafter", elementwise.nextafter)
+nextafter = binary("nextafter", elementwise.nextafter, traits=BOTH)
 
 
-@composite(method=True, reference=lambda x, y: np.logaddexp(x, y))
+@composite(method=True, reference=lambda x, y: np.logaddexp(x, y), traits=BOTH)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """log(exp(input) + exp(other)) without overflow, of float or complex dtype.
 
@@ -435,12 +438,10 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> fl.logaddexp(fl.asarray([1000.0]), fl.asarray([0.0])).tolist()
     [1000.0]
     """
-    x, y = promoted(input, other, inexact=True)
-    top, gap = _apart(x, y)
-    return elementwise.add(top, elementwise.log1p(elementwise.exp(gap)))
+    return in_float32(_logaddexp, *promoted(input, other, inexact=True))
 
 
-@composite(method=True, reference=np.logaddexp2)
+@composite(method=True, reference=np.logaddexp2, traits=BOTH)
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2**input + 2**other) without overflow, of float dtype.
 
@@ -448,7 +449,15 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     >>> fl.logaddexp2(fl.asarray([1.0]), fl.asarray([1.0])).tolist()
     [2.0]
     """
-    x, y = promoted(input, other, inexact=True)
+    return in_float32(_logaddexp2, *promoted(input, other, inexact=True))
+
+
+def _logaddexp(x, y):
+    top, gap = _apart(x, y)
+    return elementwise.add(top, elementwise.log1p(elementwise.exp(gap)))
+
+
+def _logaddexp2(x, y):
     top, gap = _apart(x, y)
     return elementwise.add(top, elementwise.scaled(elementwise.log1p(elementwise.exp2(gap)), 1 / math.log(2)))
 
@@ -470,7 +479,11 @@ def sinc(input: Tensor) -> Tensor:
     >>> fl.sinc(fl.asarray([0.0])).tolist()
     [1.0]
     """
-    x = elementwise.scaled(float_of(input), math.pi)
+    return in_float32(_sinc, float_of(input))
+
+
+def _sinc(x):
+    x = elementwise.scaled(x, math.pi)
     origin = compare.eq(x, algebra.zeros(x.aval))
     safe = compare.select(origin, algebra.one_like(x), x)
     return compare.select(origin, algebra.one_like(x), elementwise.div(trig.sin(safe), safe))

@@ -1,4 +1,4 @@
-"""Extremes and medians, their positions, and which element gets the derivative where several tie."""
+"""Extremes, their positions, and which element gets the derivative where several tie."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..core.array import Array, Operable
 from ..core.dtype import int64
 from ..core.op import Dims, Tensor, composite
 from ..core.out import takes_out
-from ..prims import bits, compare, create, elementwise, index, order, reduce, shape
-from .arguments import require
+from ..prims import create, index, reduce, shape
+from .arguments import require_arrays
 from .compare import maximum, minimum
 from .families import method
-from .promotion import array_of, canonical_dim, canonical_dims, to_dtype
+from .promotion import array_of, canonical_dim, canonical_dims
 from .reduce import by_numpy, kept
 
 # -------------------------------------------------------------------------------------------------------- extremes
@@ -109,6 +109,7 @@ def _three_forms(name, whole, picked, pairwise, which):
     def f(input, dim=None, keepdim=False, *, other=None):
         other = dim if isinstance(dim, Operable) else other
         if other is not None:
+            require_arrays(name, input=input)
             return pairwise(input, other)
         return whole(input) if dim is None else picked(input, dim, keepdim)
 
@@ -151,76 +152,4 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     return amin(input, dim, keepdim), amax(input, dim, keepdim)
 
 
-# ---------------------------------------------------------------------------------------------------------- medians
-
-
-def _median_along(x, d):
-    """The lower median along d and where it is; NaN if any is."""
-    require(not x.dtype.is_complex, "median", f"complex numbers have no order, got {x.aval}")
-    require(x.shape[d] > 0, "median", f"expected at least one element along dim {d}, got {x.aval}", IndexError)
-    values, where = order.sort([x, create.iota(x.shape, d, int64)], d, 1)
-    middle = (x.shape[d] - 1) // 2
-    value, place = [shape.part(y, d, middle, middle + 1) for y in (values, where)]
-    if x.dtype.is_inexact:  # NaN is sorted last
-        last = shape.part(values, d, x.shape[d] - 1, x.shape[d])
-        nan = compare.ne(last, last)
-        first = shape.reshape(reduce.argmax(compare.ne(x, x), d), place.shape)
-        value, place = compare.select(nan, last, value), compare.select(nan, first, place)
-    return value, place
-
-
-def _median_reference(x):
-    return np.sort(x, axis=None)[(x.size - 1) // 2] if not np.isnan(x).any() else np.asarray(np.nan, x.dtype)
-
-
-def _median_jvp(ans, primals, tangents):
-    (x,), (t,) = primals, tangents
-    dims = tuple(range(x.ndim))
-    value = reduce.spread(ans, x, dims)
-    hit = bits.bitwise_or(compare.eq(x, value), bits.bitwise_and(compare.ne(x, x), compare.ne(value, value)))
-    weight = to_dtype(hit, x.dtype)
-    share = elementwise.div(weight, reduce.spread(reduce.reduce_sum(weight, dims), x, dims))
-    return reduce.reduce_sum(elementwise.mul(t, share), dims)
-
-
-@composite(name="median", jvp=_median_jvp, reference=_median_reference)
-def _median(input: Tensor) -> Tensor:
-    """The lower median of all elements; those equal to it share its derivative evenly."""
-    x = array_of(input)
-    require(x.aval.size > 0, "median", f"expected at least one element, got {x.aval}", IndexError)
-    return shape.reshape(_median_along(shape.reshape(x, (x.aval.size,)), 0)[0], ())
-
-
-def _median_dim_reference(x, dim, keepdim=False):
-    if not x.ndim:
-        return x, np.zeros((), np.int64)
-    middle = [(x.shape[dim] - 1) // 2]
-    where = np.take(np.argsort(x, axis=dim, kind="stable"), middle, dim)
-    where = np.where(np.isnan(x).any(dim, keepdims=True), np.isnan(x).argmax(dim, keepdims=True), where)
-    out = np.take_along_axis(x, where, dim), where
-    return out if keepdim else tuple([np.squeeze(y, dim) for y in out])
-
-
-@composite(multi=True, returns=ValuesIndices, reference=_median_dim_reference)
-def median_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple:
-    """The lower medians along dim, and their positions."""
-    out = along("median", _median_along, input, dim)
-    if keepdim or not input.ndim:
-        return out
-    d = dim % input.ndim
-    return tuple([shape.reshape(y, tuple([n for i, n in enumerate(y.shape) if i != d])) for y in out])
-
-
-@takes_out
-@method
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
-    """The lower median of all elements, or along dim with its positions as a named tuple (values, indices). NaN if any element is.
-
-    >>> import functorch_lite as fl
-    >>> fl.median(fl.asarray([4, 1, 3, 2])).item(), fl.median(fl.asarray([[4, 1, 3]]), dim=1).values.tolist()
-    (2, [3])
-    """
-    return _median(input) if dim is None else median_dim(input, dim, keepdim)
-
-
-__all__ = "amax amin aminmax argmax argmin max max_dim median median_dim min min_dim".split()
+__all__ = "amax amin aminmax argmax argmin max max_dim min min_dim".split()

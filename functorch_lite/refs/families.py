@@ -45,14 +45,21 @@ def unary(name: str, prim, example: str = "", *, inexact: bool = False, whole: b
     return composite(_document(f, name, prim, doc, "of an array of any shape", extra, inexact, example), method=method, **slots)
 
 
-def binary(name: str, prim, example: str = "", *, inexact: bool = False, method: bool = True, doc: str = "", **slots):
-    """The ref of a prim of two arrays, which are promoted to one dtype and broadcast."""
+BOTH, FIRST, ONE = ({"arrays": names} for names in (("input", "other"), ("input",), ()))  # which of two arguments PyTorch wants as tensors
+
+
+def binary(
+    name: str, prim, example: str = "", *, inexact: bool = False, method: bool = True, doc: str = "", traits: dict | None = None, **slots
+):
+    """The ref of a prim of two arrays, which are promoted to one dtype and broadcast. ``traits``: BOTH, FIRST or ONE, unless
+    PyTorch takes two numbers as well."""
 
     def f(input: Tensor, other: Tensor) -> Tensor:
         return prim(*promoted(input, other, inexact=inexact))
 
     slots.setdefault("reference", prim.op.reference)
     what = "of two arrays or numbers, promoted to one dtype and broadcast,"
+    slots |= {} if traits is None else {"traits": dict(traits)}
     return composite(_document(f, name, prim, doc, what, frozenset(), inexact, example), method=method, **slots)
 
 

@@ -15,6 +15,7 @@ from ..core.op import Dims, Tensor, composite
 from ..prims import algebra, create, elementwise, parts, shape
 from ..prims.fft import fft_general
 from .arguments import require, require_arrays, shown
+from .create import placing
 from .promotion import canonical_dim, float_of, to_dtype
 from .rearrange import roll
 
@@ -244,6 +245,7 @@ def _frequencies(name, count, n, d, dtype):
     return index, algebra.full_like(index, 1 / (n * d))
 
 
+@placing
 @composite(namespace=NAMESPACE, reference=lambda n, d=1.0, *, dtype=None: np.fft.fftfreq(n, d).astype((dtype or float32).dtype))
 def fftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None) -> Tensor:
     """The frequencies that `fft` of n points, d apart, has at each position: [0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (n d)."""
@@ -254,6 +256,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None) -> Tensor:
     return elementwise.mul(shape.concatenate([shape.part(index, 0, 0, half), wrapped], 0), scale)
 
 
+@placing
 @composite(namespace=NAMESPACE, reference=lambda n, d=1.0, *, dtype=None: np.fft.rfftfreq(n, d).astype((dtype or float32).dtype))
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DType | None = None) -> Tensor:
     """The frequencies that `rfft` of n points, d apart, has at each position: [0, 1, ..., n // 2] / (n d)."""

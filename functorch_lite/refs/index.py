@@ -38,7 +38,7 @@ def _getitem_reference(x, *indices, spec):
         if entry == "flag":
             rest[-1] = None  # a dimension of size 1, repeated or emptied below
     flags = [i for e, i in zip([e for e in spec if e not in (":", "new")], indices) if e == "flag"]
-    out = x[tuple(scalars)][tuple(rest)]
+    out = x[(*scalars, ...)][(*rest, ...)]  # arrays, never scalars
     for i in flags:
         axis = [e for e in spec if e != "at"].index("flag")
         out = np.take(out, i, axis)
@@ -265,12 +265,15 @@ def narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     require(x.ndim > 0, "narrow", "cannot be applied to a 0-dim array")
     d = canonical_dim("narrow", dim, x.ndim)
     n = x.shape[d]
+    start = start.read() if isinstance(start, Face) else start
     if not isinstance(start, Array):
         start = operator.index(start)
         require(-n <= start <= n, "narrow", f"start must be between {-n} and {n}, got {start}", IndexError)
         start += n if start < 0 else 0
         ok = 0 <= length <= n - start
     else:
+        ok = start.ndim == 0 and start.dtype.category == INTEGER
+        require(ok, "narrow", f"start must be an int or a 0-dim integer array, got {start.aval}")
         ok = 0 <= length <= n
     require(ok, "narrow", f"start ({start}) + length ({length}) exceeds dimension size ({n})")
     return getitem(x, start, spec=(":",) * d + (("window", length, 1),))

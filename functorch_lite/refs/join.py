@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..core.array import Array, Operable, asarray
@@ -120,10 +118,30 @@ def split(tensor: Tensor, split_size_or_sections: Dims, dim: int = 0) -> tuple:
     sizes = split_size_or_sections
     if isinstance(sizes, int):
         require(sizes > 0 or sizes == x.shape[d] == 0, "split", f"the size of pieces must be positive, got {sizes}")
-    else:
-        ok = sum(sizes) == x.shape[d] and min(sizes, default=0) >= 0
-        require(ok, "split", f"sizes must sum exactly to {x.shape[d]} (of {x.aval} along dimension {dim}), got {list(sizes)}")
-    return _pieces(x, d, _split_ends(x.shape[d], sizes))
+        return _pieces(x, d, _split_ends(x.shape[d], sizes))
+    return _pieces(x, d, _ends_of("split", x, d, sizes))
+
+
+@composite(multi=True, method=True, reference=split.op.reference, view=True)
+def split_with_sizes(input: Tensor, split_sizes: Dims, dim: int = 0) -> tuple:
+    """The array in pieces of these sizes along dim (a tuple): `split` with a sequence.
+
+    Raises RuntimeError if the sizes do not sum to the dimension.
+
+    >>> import functorch_lite as fl
+    >>> [x.tolist() for x in fl.split_with_sizes(fl.asarray([1, 2, 3]), [1, 2])]
+    [[1], [2, 3]]
+    """
+    x = array_of(input)
+    d = _dim("split_with_sizes", x, dim)
+    return _pieces(x, d, _ends_of("split_with_sizes", x, d, as_tuple(split_sizes)))
+
+
+def _ends_of(name: str, x, d: int, sizes) -> list[int]:
+    """Where pieces of these sizes end, which together are dimension d."""
+    ok = sum(sizes) == x.shape[d] and min(sizes, default=0) >= 0
+    require(ok, name, f"sizes must sum exactly to {x.shape[d]} (of {x.aval} along dimension {d}), got {list(sizes)}")
+    return np.cumsum(sizes, dtype=int).tolist()
 
 
 def _split_ends(n: int, sizes) -> list[int]:
@@ -322,31 +340,7 @@ def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, o
 Operable.repeat_interleave = repeat_interleave
 
 
-@composite(reference=lambda *xs: tuple(np.meshgrid(*xs, indexing="ij")), multi=True)
-def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple:
-    """Coordinate arrays of 1-dim arrays: result i repeats array i along all other dimensions (a tuple).
-
-    ``indexing='xy'`` exchanges the first two dimensions.
-
-    >>> import functorch_lite as fl
-    >>> [x.tolist() for x in fl.meshgrid(fl.asarray([1, 2]), fl.asarray([3, 4]))]
-    [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
-    """
-    xs = [array_of(x) for x in tensors]
-    require(indexing in ("ij", "xy"), "meshgrid", f"indexing must be 'ij' or 'xy', got {indexing!r}")
-    require(all(x.ndim <= 1 for x in xs), "meshgrid", f"expected arrays of at most 1 dimension, got {shown(*xs)}")
-    place = list(range(len(xs)))
-    if indexing == "xy" and len(xs) > 1:
-        place[:2] = 1, 0
-    sizes = [0] * len(xs)
-    for p, x in zip(place, xs):
-        sizes[p] = math.prod(x.shape)
-    return tuple(
-        [stretched("meshgrid", reshaped(x, (math.prod(x.shape), *(1,) * (len(xs) - p - 1))), tuple(sizes)) for p, x in zip(place, xs)]
-    )
-
-
 __all__ = (
-    "cat chunk column_stack concat concatenate dsplit dstack hsplit hstack meshgrid repeat_interleave row_stack split stack tensor_split "
-    "tile unbind vsplit vstack"
+    "cat chunk column_stack concat concatenate dsplit dstack hsplit hstack repeat_interleave row_stack split split_with_sizes stack "
+    "tensor_split tile unbind vsplit vstack"
 ).split()

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.array import Array
+from ..core.dtype import int32
 from ..core.op import Tensor, composite
-from ..prims import compare, create, elementwise, linalg, matrix, spectral
+from ..prims import algebra, checks, compare, create, elementwise, linalg, matrix, reduce, reflectors, spectral
 from .arguments import require, require_arrays, require_one_dtype
 from .promotion import broadcast_shapes, expand_to
 
@@ -43,6 +44,21 @@ class LU(NamedTuple):
     P: Array
     L: Array
     U: Array
+
+
+class CholeskyEx(NamedTuple):
+    """The factor, and the order of the first leading minor that is not positive (0: none; int32)."""
+
+    L: Array
+    info: Array
+
+
+class LUFactorEx(NamedTuple):
+    """L and U packed in one matrix, the pivots, and the number of U's first zero pivot (0: none; int32)."""
+
+    LU: Array
+    pivots: Array
+    info: Array
 
 
 class LUFactor(NamedTuple):
@@ -83,8 +99,32 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     require_arrays("cholesky", input=input)
-    factor = linalg.cholesky(input)
+    return _cholesky("cholesky", input, upper, True)
+
+
+def _cholesky(name, x, upper, check):
+    factor = linalg.cholesky(x)
+    if check:  # a failure leaves NaN
+        message = f"{name}: the factorization could not be completed because the input is not positive-definite"
+        factor = checks.expect(factor, compare.eq(factor, factor), "LinAlgError", message)
     return matrix.adjoint(factor) if upper else factor
+
+
+def _cholesky_ex_reference(x, *, upper=False, check_errors=False):
+    return _cholesky_reference(x, upper=upper), reflectors.leading_minor.op.reference(x)
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=CholeskyEx, reference=_cholesky_ex_reference)
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple:
+    """`cholesky` that says whether it could be instead of raising: a named tuple (L, info). info is 0, or the order of the first leading
+    minor that is not positive; then L is NaN. With ``check_errors`` it raises as well.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.cholesky_ex(fl.asarray([[1.0, 2.0], [2.0, 1.0]])).info.item()
+    2
+    """
+    require_arrays("cholesky_ex", input=input)
+    return _cholesky("cholesky_ex", input, upper, check_errors), reflectors.leading_minor(create.detach(input))
 
 
 def _triangular_twice(b, factor, upper):
@@ -101,7 +141,7 @@ def _cholesky_solve_reference(b, factor, upper=False):
     return np.linalg.solve(factor @ _adjoint_of(factor), b)
 
 
-@composite(reference=_cholesky_solve_reference)
+@composite(method=True, reference=_cholesky_solve_reference)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """x with A x = input, given A's Cholesky factor input2 (lower, or upper), [..., n, n]; input is [..., n, k]."""
     b, factor = aligned("cholesky_solve", input, input2)
@@ -109,7 +149,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 
 @composite(
-    reference=lambda factor, upper=False: _cholesky_solve_reference(np.broadcast_to(np.eye(len(factor.T)), factor.shape), factor, upper)
+    method=True,
+    reference=lambda factor, upper=False: _cholesky_solve_reference(np.broadcast_to(np.eye(len(factor.T)), factor.shape), factor, upper),
 )
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is input (lower, or upper)."""
@@ -125,6 +166,29 @@ def _no_pivoting(name, pivot):
     require(pivot, name, "LU without pivoting is not implemented: leave pivot=True")
 
 
+def first_zero(pivots):
+    """The number (int32, from 1) of the first of pivots [..., n] that is zero; 0 if none is."""
+    n, last = pivots.shape[-1], pivots.ndim - 1
+    if n == 0:
+        return create.full(pivots.shape[:-1], 0, int32)
+    numbers = elementwise.add(create.iota(pivots.shape, last, int32), create.full(pivots.shape, 1, int32))
+    beyond = create.full(pivots.shape, n + 1, int32)
+    first = reduce.reduce_min(compare.select(compare.eq(pivots, algebra.zeros(pivots.aval)), numbers, beyond), (last,))
+    return compare.select(compare.gt(first, algebra.full_like(first, n)), algebra.zeros(first.aval), first)
+
+
+def _lu_factor(name, a, pivot, check):
+    """(packed factors, pivots from 1, info)."""
+    require_arrays(name, A=a)
+    _no_pivoting(name, pivot)
+    packed, pivots, _ = linalg.lu(a)
+    on = matrix.diagonal(matrix.block(packed, *[min(a.shape[-2:])] * 2))
+    if check:
+        message = f"{name}: U has a zero on its diagonal, and using it in lu_solve would divide by zero; linalg.lu and lu_factor_ex give it"
+        packed = checks.expect(packed, compare.ne(on, algebra.zeros(on.aval)), "RuntimeError", message)
+    return packed, elementwise.add(pivots, create.full(pivots.shape, 1, pivots.dtype)), first_zero(create.detach(on))
+
+
 def _lu_factor_reference(a, *, pivot=True):
     packed, pivots, _ = linalg.lu.op.reference(a)
     return packed, pivots + np.int32(1)
@@ -134,12 +198,40 @@ def _lu_factor_reference(a, *, pivot=True):
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple:
     """The LU factorization with partial pivoting in LAPACK's packed form, for `lu_solve`: a named tuple (LU, pivots).
 
-    pivots are int32 and count from 1: row i was swapped with row pivots[i] - 1.
+    pivots are int32 and count from 1: row i was swapped with row pivots[i] - 1. RuntimeError if U has a zero on its diagonal
+    (unchecked under jit).
     """
-    require_arrays("lu_factor", A=A)
-    _no_pivoting("lu_factor", pivot)
-    packed, pivots, _ = linalg.lu(A)
-    return packed, elementwise.add(pivots, create.full(pivots.shape, 1, pivots.dtype))
+    return _lu_factor("lu_factor", A, pivot, True)[:2]
+
+
+@composite(
+    namespace=NAMESPACE,
+    multi=True,
+    returns=LUFactorEx,
+    reference=lambda a, *, pivot=True, check_errors=False: (*_lu_factor_reference(a), np.zeros(a.shape[:-2], np.int32)),
+)
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple:
+    """`lu_factor` that says what it found instead of raising: a named tuple (LU, pivots, info), info being 0 or the number (int32, from
+    1) of the first zero on U's diagonal. With ``check_errors`` it raises as well.
+
+    >>> import functorch_lite as fl
+    >>> fl.linalg.lu_factor_ex(fl.asarray([[1.0, 0.0], [0.0, 0.0]])).info.item()
+    2
+    """
+    return _lu_factor("lu_factor_ex", A, pivot, check_errors)
+
+
+def unpacked(packed):
+    """(L [..., m, k], U [..., k, n]) of packed factors, k = min(m, n)."""
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    lower = matrix.keep(matrix.block(packed, m, k), compare.lt)
+    return elementwise.add(lower, matrix.eye(lower)), matrix.keep(matrix.block(packed, k, n), compare.ge)
+
+
+def swaps_of(permutation, like):
+    """The matrix that permutes rows (row i of its product is row permutation[i]), in the shape and dtype of square `like`."""
+    return linalg.permuted(permutation, matrix.eye(like))
 
 
 def _lu_reference(a, *, pivot=True):
@@ -156,12 +248,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> tuple:
     require_arrays("lu", A=A)
     _no_pivoting("lu", pivot)
     packed, _, permutation = linalg.lu(A)
-    m, n = A.shape[-2:]
-    k = min(m, n)
-    lower = matrix.keep(matrix.block(packed, m, k), compare.lt)
-    rows = create.full((*A.shape[:-2], m, m), 1, A.dtype)
-    swaps = matrix.transposed(linalg.permuted(permutation, matrix.keep(rows, compare.eq)))
-    return swaps, elementwise.add(lower, matrix.eye(lower)), matrix.keep(matrix.block(packed, k, n), compare.ge)
+    square = create.full((*A.shape[:-1], A.shape[-2]), 1, A.dtype)
+    return matrix.transposed(swaps_of(permutation, square)), *unpacked(packed)
 
 
 # ----------------------------------------------------------------------------------------------------------------- qr
@@ -231,8 +319,16 @@ def eigvals(input: Tensor) -> Tensor:
 # --------------------------------------------------------------------------------------------------- singular values
 
 
-@composite(namespace=NAMESPACE, multi=True, returns=SVD, reference=lambda a, full_matrices=True: tuple(np.linalg.svd(a, full_matrices)))
-def svd(A: Tensor, full_matrices: bool = True) -> tuple:
+def _no_driver(name, driver):
+    require(driver is None, name, f"driver= chooses among cuSOLVER's algorithms, which are not used here: leave it out, got {driver!r}")
+
+
+def _svd_reference(a, full_matrices=True, *, driver=None):
+    return tuple(np.linalg.svd(a, full_matrices))
+
+
+@composite(namespace=NAMESPACE, multi=True, returns=SVD, reference=_svd_reference)
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple:
     """A = U diag(S) Vh as a named tuple (U, S, Vh): S real and falling; U and Vh square, or of min(m, n) columns and rows.
 
     The derivative of U and Vh is infinite where singular values coincide, and the additional vectors of full matrices have none.
@@ -242,13 +338,15 @@ def svd(A: Tensor, full_matrices: bool = True) -> tuple:
     [2.0, 1.0]
     """
     require_arrays("svd", A=A)
+    _no_driver("svd", driver)
     return spectral.svd(A, full_matrices, True)
 
 
-@composite(namespace=NAMESPACE, reference=lambda a: np.linalg.svd(a, compute_uv=False))
-def svdvals(A: Tensor) -> Tensor:
+@composite(namespace=NAMESPACE, reference=lambda a, *, driver=None: np.linalg.svd(a, compute_uv=False))
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of A, falling."""
     require_arrays("svdvals", A=A)
+    _no_driver("svdvals", driver)
     return spectral.svd(A, False, False)[0]
 
 

@@ -14,11 +14,11 @@ from ..prims import shape as prims
 from .arguments import require, shown
 from .families import alias
 from .gathers import rows_at
-from .promotion import array_of, broadcast_shapes, canonical_dim, cast, expand_to, to_dtype
+from .promotion import array_of, broadcast_shapes, cast, expand_to, to_dtype
 from .shape import reshaped
 
 
-def _data(name: str, x, wanted: str) -> np.ndarray:
+def data_of(name: str, x, wanted: str) -> np.ndarray:
     """The data that decides a shape."""
     try:
         return np.asarray(x.concrete(f"the data of {name}").buffer)
@@ -101,8 +101,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, size: int | None = None, f
     if size is not None:
         out = nonzero_static(x, size, fill_value)
     else:
-        data = _data("nonzero", x, "give size=, the number of rows wanted, or choose with fl.where")
+        data = data_of("nonzero", x, "give size=, the number of rows wanted, or choose with fl.where")
         out = asarray(np.stack(np.nonzero(data), 1) if x.ndim else np.zeros((int(data != 0), 0), np.int64))
+    if as_tuple and not x.ndim:  # as if it had one dimension
+        return (asarray(np.zeros(out.shape[0], np.int64)),)
     return tuple([out[:, d] for d in range(x.ndim)]) if as_tuple else out
 
 
@@ -170,7 +172,7 @@ def masked_select(input: Tensor, mask: Tensor, *, size: int | None = None, fill_
     if size is not None:
         return _masked_select_static(input, mask, size, fill_value)
     x, m = _masked("masked_select", asarray(input), asarray(mask))
-    data = _data("masked_select", m, "give size=, the number of elements wanted, or choose with fl.where(mask, x, other)")
+    data = data_of("masked_select", m, "give size=, the number of elements wanted, or choose with fl.where(mask, x, other)")
     return index.gather(_flat(x), [asarray(np.flatnonzero(data))], *rows_at(0, "inside"), True)
 
 
@@ -239,33 +241,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0, *
     require(x.ndim == 1 and x.dtype.category == INTEGER, "bincount", f"expected a 1-dim array of integers, got {shown(x)}")
     require(minlength >= 0, "bincount", f"minlength must not be negative, got {minlength}")
     if length is None:
-        data = _data("bincount", x, "give length=, the number of bins")
+        data = data_of("bincount", x, "give length=, the number of bins")
         require(not data.size or data.min() >= 0, "bincount", "expected no negative values")
-        length = max(int(data.max(initial=-1)) + 1, minlength)
+        length = max(int(data.max()) + 1 if data.size else 0, minlength)
     return _bincount_static(x, weights, length=length)
 
 
-@faced
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
-    """The elements that differ (or, along dim, the rows that differ), sorted; with them, if asked for, where each element of input went
-    (int64, of its shape; along dim, of that size) and how often each occurs: a tuple then.
+alias(nonzero=nonzero, nonzero_static=nonzero_static, argwhere=argwhere, masked_select=masked_select, bincount=bincount)
 
-    How many there are depends on data, so it needs an Array with data.
-
-    >>> import functorch_lite as fl
-    >>> fl.unique(fl.asarray([3, 1, 3])).tolist(), [x.tolist() for x in fl.unique(fl.asarray([3, 1, 3]), return_counts=True)]
-    ([1, 3], [[1, 3], [1, 2]])
-    """
-    x = asarray(input)
-    if dim is not None:
-        dim = canonical_dim("unique", dim, x.ndim)
-    data = _data("unique", x, "sort it, and compare neighbours, to keep the size")
-    found, inverse, counts = np.unique(data, return_inverse=True, return_counts=True, axis=dim)
-    inverse = inverse.reshape(data.shape if dim is None else (data.shape[dim],)).astype(np.int64)
-    more = [asarray(y) for y, wanted in ((inverse, return_inverse), (counts.astype(np.int64), return_counts)) if wanted]
-    return (asarray(found), *more) if more else asarray(found)
-
-
-alias(nonzero=nonzero, argwhere=argwhere, masked_select=masked_select, bincount=bincount, unique=unique)
-
-__all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static unique".split()
+__all__ = "argwhere bincount flatnonzero masked_scatter masked_select nonzero nonzero_static".split()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.array import Array
-from ..core.dtype import finfo
+from ..core.dtype import finfo, float32, int64
 from ..core.op import Dims, Shape, Tensor, composite
 from ..prims import algebra, create, elementwise, reduce, shape
 from .arguments import accumulator, require, require_arrays, require_floating, shown
@@ -193,14 +193,21 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Channels that are not there count as zeros.
     """
     require_arrays("local_response_norm", input=input)
-    require_floating("local_response_norm", input)
+    whole = input.dtype is int64
+    require(whole or input.dtype.is_floating_point, "local_response_norm", f"input must have a float dtype or int64, got {shown(input)}")
     require(input.ndim >= 3, "local_response_norm", f"expected input with at least 3 dimensions [N, C, *], got {shown(input)}", ValueError)
     none = (0,) * (input.ndim - 2)
-    squares = elementwise.mul(input, input)
-    padded = shape.pad(squares, create.full((), 0, input.dtype), (0, size // 2, *none), (0, (size - 1) // 2, *none), (0, 0, *none))
+    x = to_dtype(input, accumulator(input.dtype))
+    squares = elementwise.mul(x, x)
+    padded = shape.pad(squares, create.full((), 0, x.dtype), (0, size // 2, *none), (0, (size - 1) // 2, *none), (0, 0, *none))
     total = algebra.total([shape.part(padded, 1, i, i + input.shape[1]) for i in range(size)])
-    base = elementwise.add(elementwise.scaled(total, alpha / size), algebra.full_like(total, k))
-    return elementwise.div(input, elementwise.pow(base, algebra.full_like(base, beta)))
+    if whole:  # PyTorch's mean of integers is rounded toward zero
+        mean, x = (to_dtype(y, float32) for y in (elementwise.trunc_div(total, algebra.full_like(total, size)), x))
+    else:
+        mean = elementwise.scaled(total, 1 / size)
+    base = elementwise.add(elementwise.scaled(mean, alpha), algebra.full_like(mean, k))
+    out = elementwise.div(x, elementwise.pow(base, algebra.full_like(base, beta)))
+    return out if whole else to_dtype(out, input.dtype)
 
 
 __all__ = ["layer_norm", "rms_norm"]

@@ -10,11 +10,11 @@ import opt_einsum
 from ..core.dtype import DType
 from ..core.op import Dims, Tensor, Tensors, composite
 from ..prims import algebra, compare, create, elementwise, linalg, matrix, parts, reduce, shape, spectral
-from .arguments import require, require_arrays, require_inexact, require_one_dtype, shown
+from .arguments import accumulator, require, require_arrays, require_inexact, require_one_dtype, shown
 from .equation import einsum
 from .linalg import NAMESPACE
 from .promotion import canonical_dim, canonical_dims, promoted, to_dtype
-from .reduce import kept
+from .reduce import kept, nuclear_norm
 from .reduce import norm as elementwise_norm
 from .systems import inv, solve_square
 
@@ -40,13 +40,15 @@ _ORDERS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 def _matrix_norm_of(x, ord):
     """The norm of matrices in the last two dimensions."""
     rows, columns = x.ndim - 2, x.ndim - 1
-    if ord in ("nuc", 2, -2):
-        s = spectral.svd(x, False, False)[0]
-        if ord == "nuc":
-            return reduce.reduce_sum(s, (rows,))
-        return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(s, (rows,))
-    sums = reduce.reduce_sum(elementwise.abs(x), (columns if math.isinf(ord) else rows,))
-    return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(sums, (rows,))
+    if ord == "nuc":
+        return nuclear_norm(x, (rows, columns))
+    if ord in (2, -2):
+        sizes = spectral.svd(x, False, False)[0]
+    else:
+        sizes = reduce.reduce_sum(elementwise.abs(x), (columns if math.isinf(ord) else rows,))
+    if ord > 0 and sizes.shape[-1] == 0:  # the largest of none; the smallest raises
+        return create.full(sizes.shape[:-1], 0, sizes.dtype)
+    return (reduce.reduce_max if ord > 0 else reduce.reduce_min)(sizes, (rows,))
 
 
 def _matrix_norm_reference(x, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
@@ -104,6 +106,8 @@ def cond(input: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number |A| |A^-1| in the norm p of `matrix_norm`: without p, the quotient of largest and smallest singular value."""
     require_arrays("cond", input=input)
     require(p is None or p in _ORDERS, "cond", f"p must be None or one of {', '.join(map(repr, _ORDERS))}, got {p!r}")
+    if 0 in input.shape[-2:]:
+        return create.full(input.shape[:-2], 0, input.dtype.to_real())
     if p in (None, 2, -2):
         largest, smallest = (matrix_norm(input, order) for order in (2, -2))
         return elementwise.div(smallest, largest) if p == -2 else elementwise.div(largest, smallest)
@@ -171,7 +175,7 @@ def _turned(x, dim, by):
     return shape.concatenate([shape.part(x, dim, by, 3), shape.part(x, dim, 0, by)], dim)
 
 
-@composite(namespace=NAMESPACE, method=True, reference=lambda a, b, *, dim=-1: np.cross(a, b, axis=dim))
+@composite(namespace=NAMESPACE, reference=lambda a, b, *, dim=-1: np.cross(a, b, axis=dim))
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product along dim, of size 3; other dimensions broadcast."""
     name = "cross"
@@ -188,8 +192,8 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products sum(conj(x) y) along dim, with broadcasting."""
     require_one_dtype("vecdot", x=x, y=y)
-    a, b = promoted(x, y)
-    return reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("vecdot", dim, a.ndim),))
+    a, b = (to_dtype(v, accumulator(v.dtype)) for v in promoted(x, y))
+    return to_dtype(reduce.reduce_sum(elementwise.mul(parts.conj_of(a), b), (canonical_dim("vecdot", dim, a.ndim),)), x.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------- exponential
@@ -245,7 +249,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     along = lambda v: shape.broadcast(v, input.shape, tuple(range(input.ndim - 2)))
     shrink = elementwise.exp2(elementwise.neg(times))
     odd, even = _pade(elementwise.mul(input, along(to_dtype(shrink, input.dtype))))
-    out = solve_square(elementwise.sub(even, odd), elementwise.add(even, odd))
+    out = solve_square(elementwise.sub(even, odd), elementwise.add(even, odd))[0]
     nothing = algebra.zeros(out.aval)
     for k in range(_SQUARINGS):
         more = along(compare.gt(times, algebra.full_like(times, k)))
@@ -255,4 +259,4 @@ def matrix_exp(input: Tensor) -> Tensor:
     return compare.select(served, out, algebra.full_like(out, math.nan))
 
 
-__all__ = ["matrix_exp"]
+__all__ = ["matrix_exp", "matrix_power"]

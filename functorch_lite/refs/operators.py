@@ -38,6 +38,7 @@ _BINARY = {  # name -> op, for x + y and its like; each has a reflected form too
     "sub": elementwise.sub,
     "mul": elementwise.mul,
     "truediv": elementwise.div,
+    "div": elementwise.div,  # Python 2's, which PyTorch keeps
     "floordiv": elementwise.floor_divide,
     "mod": elementwise.remainder,
     "divmod": _divmod,

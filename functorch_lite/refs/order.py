@@ -115,10 +115,15 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return along("argsort", lambda x, d: _sorted(create.detach(x), d, descending)[1], input, dim)
 
 
-@composite(method=True, multi=True, returns=ValuesIndices, reference=lambda x: _sort_reference(x, 0))
-def msort(input: Tensor) -> tuple:
-    """`sort` along the first dimension."""
-    return along("msort", lambda x, d: _sorted(x, d, False), input, 0)
+@composite(method=True, reference=lambda x: np.sort(x, 0) if x.ndim else x)
+def msort(input: Tensor) -> Tensor:
+    """The elements in rising order along the first dimension: the values of `sort`.
+
+    >>> import functorch_lite as fl
+    >>> fl.msort(fl.asarray([[3, 1], [1, 2]])).tolist()
+    [[1, 1], [3, 2]]
+    """
+    return along("msort", lambda x, d: _sorted(x, d, False)[0], input, 0)
 
 
 def _topk_reference(x, k, dim=-1, largest=True, sorted=True):

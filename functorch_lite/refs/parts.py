@@ -54,8 +54,24 @@ def conj(input: Tensor) -> Tensor:
     return parts.conj_of(array_of(input))
 
 
-conj_physical = resolve_conj = conj
-alias(conj_physical=conj, resolve_conj=conj)
+conj_physical = conj
+alias(conj_physical=conj)
+
+
+def _resolve(name: str, what: str):
+    def f(input: Tensor) -> Tensor:
+        return array_of(input)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = (
+        f"Input itself, of any dtype: PyTorch {what} lazily, and this is how a program asks for it to be done; here it always has been.\n\n"
+        f">>> import functorch_lite as fl\n>>> fl.{name}(fl.conj(fl.asarray([1 + 2j]))).tolist()\n[(1-2j)]\n"
+    )
+    return composite(f, method=True, reference=lambda x: x, view=lambda base, new: new)
+
+
+resolve_conj = _resolve("resolve_conj", "conjugates")
+resolve_neg = _resolve("resolve_neg", "negates (the imaginary part of a conjugate)")
 
 
 @composite(method=True, reference=np.angle)
@@ -74,7 +90,7 @@ def angle(input: Tensor) -> Tensor:
     return compare.select(compare.ne(x, x), x, flat)
 
 
-@composite(reference=lambda real, imag: real + 1j * imag, traits={"exact": True})
+@composite(reference=lambda real, imag: real + 1j * imag, traits={"arrays": ("real", "imag"), "exact": True})
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex number with these parts, of one float dtype, broadcast.
 
@@ -86,7 +102,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return parts.complex(x, y)
 
 
-@composite(reference=lambda r, angle: r * np.exp(1j * angle), traits={"exact": True})
+@composite(reference=lambda r, angle: r * np.exp(1j * angle), traits={"arrays": ("abs", "angle"), "exact": True})
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex number of this absolute value and angle: abs * (cos(angle) + i sin(angle)), of one float dtype, broadcast.
 
@@ -134,4 +150,4 @@ def view_as_complex(input: Tensor) -> Tensor:
     return parts.complex(*[shape.reshape(shape.part(x, last, i, i + 1), x.shape[:-1]) for i in (0, 1)])
 
 
-__all__ = "angle complex conj conj_physical imag polar real resolve_conj view_as_complex view_as_real".split()
+__all__ = "angle complex conj conj_physical imag polar real resolve_conj resolve_neg view_as_complex view_as_real".split()

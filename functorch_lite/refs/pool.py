@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.array import Array
-from ..core.dtype import int64
+from ..core.dtype import INTEGER, int64
 from ..core.op import Dims, Tensor, composite
-from ..prims import create, elementwise, reduce, shape, window
-from .arguments import per_dim, require, require_arrays, require_floating, shown
+from ..prims import algebra, create, elementwise, shape, window
+from .arguments import accumulator, per_dim, require, require_arrays, shown
 from .conv import batched, unbatched
 from .promotion import to_dtype
 
@@ -36,6 +35,7 @@ def _windows(name, x, n, kernel_size, stride, padding, dilation, ceil_mode):
     pad, dilation = per_dim(name, "padding", padding, n), per_dim(name, "dilation", dilation, n)
     seen = f"{kernel=}, {stride=}, {dilation=}"
     require(min(*kernel, *stride, *dilation) > 0, name, f"kernel_size, stride and dilation must be positive, got {seen}")
+    require(0 not in x.shape[1:], name, f"expected input whose dimensions apart from the batch have positive length, got {shown(x)}")
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     ok = all(0 <= p <= r // 2 for p, r in zip(pad, reach))
     require(ok, name, f"padding must be from 0 to half of the kernel's extent {reach}, got {pad}")
@@ -143,15 +143,19 @@ def _divisor(name, x, n, spec, pad, count_include_pad):
 
 def _avg_pool(name, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     require_arrays(name, input=input)
-    require_floating(name, input)
+    whole = input.dtype.category == INTEGER and input.dtype is int64  # PyTorch averages int64, rounding toward zero
+    require(whole or input.dtype.is_floating_point, name, f"input must have a float dtype or int64, got {shown(input)}")
     require(divisor_override != 0, name, "divisor_override must not be 0")
-    x, added = batched(name, input, n)
+    x, added = batched(name, to_dtype(input, accumulator(input.dtype)), n)
     spec, pad = _windows(name, x, n, kernel_size, stride, padding, 1, ceil_mode)
     total = window.window_sum(x, *spec)
     by = divisor_override or _divisor(name, x, n, spec, pad, count_include_pad)
-    if isinstance(by, int):
-        return unbatched(elementwise.scaled(total, 1 / by), added)
-    return unbatched(elementwise.div(total, shape.broadcast(by, total.shape, tuple(range(n + 2)))), added)
+    if isinstance(by, int) and not whole:
+        out = elementwise.scaled(total, 1 / by)
+    else:
+        by = algebra.full_like(total, by) if isinstance(by, int) else shape.broadcast(by, total.shape, tuple(range(n + 2)))
+        out = (elementwise.trunc_div if whole else elementwise.div)(total, by)
+    return unbatched(to_dtype(out, input.dtype), added)
 
 
 def _avg_pool_reference(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, n):
@@ -195,85 +199,3 @@ def _avg_pooling(n: int):
 
 
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pooling, (1, 2, 3))
-
-# --------------------------------------------------------------------------------------------------------- adaptive
-
-
-def _bounds(size: int, outputs: int):
-    """Where the windows of adaptive pooling start and stop: from floor(i size / outputs) up to ceil((i + 1) size / outputs)."""
-    return [(i * size // outputs, -(-(i + 1) * size // outputs)) for i in range(outputs)]
-
-
-def _output_size(name, x, output_size, n):
-    sizes = output_size if output_size.__class__ is tuple else (output_size,) * n
-    require(len(sizes) == n, name, f"output_size must be an int or {n} ints or None, got {output_size}")
-    sizes = tuple([m if s is None else s for s, m in zip(sizes, x.shape[2:])])
-    ok = all(s.__class__ is int and s >= 0 for s in sizes) and 0 not in x.shape[2:]
-    require(ok, name, f"output_size must not be negative and input not be empty, got output_size={output_size}, {shown(x)}")
-    return sizes
-
-
-def _mean_along(x, dim):
-    return elementwise.scaled(reduce.reduce_sum(x, (dim,)), 1 / x.shape[dim])
-
-
-def _max_along(x, dim):
-    """By a window as long as the dimension: unlike a reduction it gives the gradient to one element, as PyTorch does."""
-    n = x.ndim
-    size = tuple([x.shape[dim] if d == dim else 1 for d in range(n)])
-    out = window.window_max(x, size, (1,) * n, ((0, 0),) * n, (1,) * n, (1,) * n)
-    return shape.reshape(out, (*x.shape[:dim], *x.shape[dim + 1 :]))
-
-
-def _adaptive(name, n, along, input, output_size):
-    """A dimension at a time, which a mean or maximum over a box allows."""
-    require_arrays(name, input=input)
-    x, added = batched(name, input, n)
-    for dim, outputs in enumerate(_output_size(name, x, output_size, n), 2):
-        size = x.shape[dim]
-        if outputs == size:
-            continue
-        if outputs and size % outputs == 0:
-            x = along(shape.reshape(x, (*x.shape[:dim], outputs, size // outputs, *x.shape[dim + 1 :])), dim + 1)
-            continue
-        parts = [along(shape.part(x, dim, a, b), dim) for a, b in _bounds(size, outputs)]
-        parts = [shape.reshape(p, (*p.shape[:dim], 1, *p.shape[dim:])) for p in parts]
-        x = shape.concatenate(parts, dim) if parts else shape.part(x, dim, 0, 0)
-    return unbatched(x, added)
-
-
-def _adaptive_reference(x, output_size, *, n, reduction):
-    wide = x if x.ndim == n + 2 else x[None]
-    sizes = _output_size("", wide, output_size if isinstance(output_size, int | None) else tuple(output_size), n)
-    out = np.empty((*wide.shape[:2], *sizes), x.dtype)
-    for at in itertools.product(*map(range, sizes)):
-        box = [slice(*_bounds(m, s)[i]) for i, m, s in zip(at, wide.shape[2:], sizes)]
-        out[(..., *at)] = reduction(wide[(..., *box)], axis=tuple(range(2, n + 2)))
-    return out if x.ndim == n + 2 else out[0]
-
-
-def _adaptive_pooling(kind: str, n: int, along, reduction, floats: bool):
-    name = f"adaptive_{kind}_pool{n}d"
-
-    def f(input: Tensor, output_size: object) -> Tensor:
-        if floats:
-            require_arrays(name, input=input)
-            require_floating(name, input)
-        return _adaptive(name, n, along, input, output_size)
-
-    what = {"avg": "mean", "max": "largest element"}[kind]
-    f.__name__ = name
-    f.__doc__ = f"""The {what} of each of output_size windows that cover input [N, C, *] (or [C, *]) evenly.
-
-    output_size is an int or one for each of the {n} spatial dimension{"s" if n > 1 else ""}; None keeps that size. Window i is
-    from floor(i size / outputs) up to ceil((i + 1) size / outputs).
-
-    >>> import functorch_lite as fl
-    >>> fl.nn.functional.{name}(fl.ones(1, 2, {", ".join(["5"] * n)}), 2).shape
-    (1, 2, {", ".join(["2"] * n)})
-    """
-    return composite(f, namespace=_F, reference=lambda x, output_size: _adaptive_reference(x, output_size, n=n, reduction=reduction))
-
-
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_pooling("avg", n, _mean_along, np.mean, True) for n in (1, 2, 3))
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_pooling("max", n, _max_along, np.max, False) for n in (1, 2, 3))

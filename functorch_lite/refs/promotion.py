@@ -30,16 +30,20 @@ def result_type(*xs) -> DType:
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
-    """The shape that all of these broadcast to.
+    """The shape that all of these broadcast to; an int is a shape of one dimension.
 
     >>> broadcast_shapes((3, 1), (4,), ())
     (3, 4)
     """
     out: list[int] = []
+    if int in map(type, shapes):
+        shapes = [(s,) if s.__class__ is int else s for s in shapes]
     for s in shapes:
         for i in range(1, len(s) + 1):
             n = s[-i]
             if i > len(out):
+                if n < 0:
+                    raise ValueError(f"broadcast_shapes: sizes must not be negative, got {list(s)}")
                 out.insert(0, n)
             elif n != 1:
                 if out[-i] not in (1, n):
@@ -104,6 +108,14 @@ def float_of(x):
     return x if x.dtype.is_inexact else convert.convert(x, float32)
 
 
+def in_float32(f, *xs):
+    """f of Arrays of one dtype; of half-width floats computed in float32 and rounded once, as in PyTorch."""
+    dtype = xs[0].dtype
+    if not dtype.is_floating_point or dtype.itemsize >= 4:
+        return f(*xs)
+    return to_dtype(f(*[to_dtype(x, float32) for x in xs]), dtype)
+
+
 def canonical_dim(name: str, dim: int, ndim: int, *, insert: bool = False) -> int:
     """A dimension made non-negative; a 0-dim array counts as having one, as in PyTorch. ``insert``: a position between dimensions."""
     n = max(ndim + insert, 1)
@@ -134,6 +146,7 @@ __all__ = [
     "cast",
     "expand_to",
     "float_of",
+    "in_float32",
     "promoted",
     "result_type",
     "to_dtype",

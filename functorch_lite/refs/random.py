@@ -13,7 +13,7 @@ from ..core.array import Array
 from ..core.aval import aval_of
 from ..core.dtype import COMPLEX, FLOAT, INTEGER, DType, as_dtype, bfloat16, float16, float32, float64, iinfo, int64, uint32, uint64
 from ..core.op import Shape, Tensor, composite
-from ..prims import algebra, bits, compare, create, elementwise, order, parts, reduce, special
+from ..prims import algebra, bits, checks, compare, create, elementwise, order, parts, reduce, special
 from ..prims import random as prims
 from ..prims import shape as shapes
 from .arguments import require, shown
@@ -252,6 +252,8 @@ def bernoulli(key: Tensor, p: Tensor = 0.5, shape: Shape | None = None) -> Tenso
     p = array_of(p, float32 if aval_of(p).weak else None)
     require(p.dtype.is_floating_point, "bernoulli", f"p must have a float dtype, got {shown(p)}", TypeError)
     p = to_dtype(p, _wide(p.dtype))
+    ok = compare.select(compare.ge(p, algebra.zeros(p.aval)), compare.le(p, algebra.one_like(p)), compare.lt(p, p))
+    p = checks.expect(p, ok, "RuntimeError", "bernoulli: expected all probabilities to be between 0 and 1")
     unit = _unit(key, p.shape if shape is None else shape, p.dtype)
     return compare.lt(unit, expand_to(p, unit.shape))
 

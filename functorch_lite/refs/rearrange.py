@@ -77,9 +77,10 @@ def roll(input: Tensor, shifts: Dims, dims: Dims | None = None) -> Tensor:
         x, dims = reshaped(x, (x.aval.size,)), (0,)
     dims = as_tuple(dims)
     require(len(shifts) == len(dims), "roll", f"shifts and dims must have as many entries each, got shifts={shifts}, dims={dims}")
+    require(x.ndim > 0, "roll", f"dimension specified as {dims[0]} but the array has no dimensions", IndexError)
     for shift, dim in zip(shifts, dims):
         d = canonical_dim("roll", dim, x.ndim)
-        n = x.shape[d] if x.ndim else 0
+        n = x.shape[d]
         if n and shift % n:
             at = n - shift % n
             x = prims.concatenate([prims.part(x, d, at, n), prims.part(x, d, 0, at)], d)
@@ -115,7 +116,7 @@ def rot90(input: Tensor, k: int = 1, dims: Dims = (0, 1)) -> Tensor:
 # -------------------------------------------------------------------------------------------------------- diagonals
 
 
-def _two_dims(name: str, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
+def two_dims(name: str, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     a, b = canonical_dim(name, dim1, ndim), canonical_dim(name, dim2, ndim)
     require(a != b, name, f"dim1 and dim2 must be different dimensions, got {dim1} and {dim2}")
     return a, b
@@ -130,21 +131,31 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     [1, 4]
     """
     x = array_of(input)
-    a, b = _two_dims("diagonal", dim1, dim2, x.ndim)
+    a, b = two_dims("diagonal", dim1, dim2, x.ndim)
     others = tuple([d for d in range(x.ndim) if d not in (a, b)])
     x = permuted(x, (*others, a, b))
     *batch, n, m = x.shape
-    start, length = _diagonal_of(n, m, offset)
+    start, length = diagonal_of(n, m, offset)
     flat = prims.reshape(x, (*batch, n * m))
     last = start + (length - 1) * (m + 1) + 1 if length else start
     zeros, ones = (0,) * len(batch), (1,) * len(batch)
     return prims.slice_(flat, (*zeros, start), (*batch, last), (*ones, m + 1))
 
 
-def _diagonal_of(n: int, m: int, offset: int) -> tuple[int, int]:
+def diagonal_of(n: int, m: int, offset: int) -> tuple[int, int]:
     """Where a diagonal of an n x m matrix starts in its flat form, and its length; the next element is m + 1 further on."""
     length = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
     return (offset if offset >= 0 else -offset * m) if length else 0, length
+
+
+def on_diagonal(x, n: int, m: int, offset: int):
+    """n x m matrices with the last dimension of x on a diagonal that has its length, and zeros elsewhere."""
+    *batch, length = x.shape
+    start = diagonal_of(n, m, offset)[0] if length else 0
+    spread = (length - 1) * (m + 1) + 1 if length else 0
+    none = (0,) * len(batch)
+    flat = prims.pad(x, algebra.zeros(aval((), x.dtype)), (*none, start), (*none, n * m - start - spread), (*none, m))
+    return prims.reshape(flat, (*batch, n, m))
 
 
 @composite(method=True, reference=lambda x, offset=0, dim1=-2, dim2=-1: _diag_embed_reference(x, offset, dim1, dim2))
@@ -157,14 +168,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """
     x = array_of(input)
     require(x.ndim >= 1, "diag_embed", f"expected at least 1 dimension, got {x.aval}", IndexError)
-    a, b = _two_dims("diag_embed", dim1, dim2, x.ndim + 1)
-    *batch, length = x.shape
-    n = length + abs(offset)
-    start, _ = _diagonal_of(n, n, offset)
-    spread = (length - 1) * (n + 1) + 1 if length else 0
-    none = (0,) * len(batch)
-    flat = prims.pad(x, algebra.zeros(aval((), x.dtype)), (*none, start), (*none, n * n - start - spread), (*none, n))
-    x = prims.reshape(flat, (*batch, n, n))
+    a, b = two_dims("diag_embed", dim1, dim2, x.ndim + 1)
+    batch, n = x.shape[:-1], x.shape[-1] + abs(offset)
+    x = on_diagonal(x, n, n, offset)
     order = list(range(len(batch)))
     for to, d in sorted(((a, len(batch)), (b, len(batch) + 1))):
         order.insert(to, d)
@@ -291,6 +297,20 @@ def _pad_reference(x, pad, mode, value):
     return np.pad(cut(x), grown, mode="wrap") if mode == "circular" else cut(np.pad(x, grown, mode=_NUMPY_MODES[mode]))
 
 
+@composite(reference=lambda x, pad, value=0: _pad_reference(x, pad, "constant", value))
+def constant_pad_nd(input: Tensor, pad: Dims, value: Tensor = 0) -> Tensor:
+    """`pad` by a constant.
+
+    >>> import functorch_lite as fl
+    >>> fl.constant_pad_nd(fl.asarray([1, 2]), (1, 1), 9).tolist()
+    [9, 1, 2, 9]
+    """
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad  # `constant_pad_nd` has a parameter of this name
+
+
 # ---------------------------------------------------------------------------------------------------------- windows
 
 
@@ -334,4 +354,4 @@ def _unfold_reference(x, dimension, size, step):
     return windows[(slice(None),) * (dimension % x.ndim) + (slice(None, None, step),)]
 
 
-__all__ = "diag diag_embed diagflat diagonal flip fliplr flipud pad roll rot90".split()
+__all__ = "constant_pad_nd diag diag_embed diagflat diagonal flip fliplr flipud pad roll rot90".split()

@@ -11,8 +11,8 @@ import numpy as np
 from ..core.array import Array
 from ..core.dtype import DType, bool_, int64, uint8
 from ..core.op import Dims, Tensor, composite
-from ..prims import algebra, bits, compare, create, elementwise, parts, reduce, shape
-from .arguments import accumulator, require, require_inexact
+from ..prims import algebra, bits, compare, create, elementwise, parts, reduce, shape, spectral
+from .arguments import accumulator, require, require_inexact, shown
 from .compare import truth
 from .elementwise import root, sub
 from .families import method
@@ -306,6 +306,8 @@ def _logsumexp_vjp(wanted, ct, ans, x, dim, keepdim):
 
 
 def _norm_reference(x, p="fro", dim=None, keepdim=False, *, dtype=None):
+    if p == "nuc":
+        return np.asarray(np.linalg.norm(x, "nuc", (0, 1) if dim is None else dim, keepdim))
     x = np.abs(x)
     p = 2 if p == "fro" else p
     if p in (math.inf, -math.inf):
@@ -316,7 +318,7 @@ def _norm_reference(x, p="fro", dim=None, keepdim=False, *, dtype=None):
 @composite(method=True, reference=_norm_reference)
 def norm(input: Tensor, p: Number = "fro", dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The vector norm over dim (None: all dimensions): sum(|x|**p) ** (1/p), the largest |x| for p = inf, the smallest for -inf, and
-    the number of elements that are not 0 for p = 0. 'fro' is p = 2.
+    the number of elements that are not 0 for p = 0. 'fro' is p = 2; 'nuc' is the sum of the singular values, of two dimensions.
 
     Its derivative where all elements are 0 is 0. RuntimeError for integers, unless a dtype is given.
 
@@ -327,12 +329,21 @@ def norm(input: Tensor, p: Number = "fro", dim: Dims | None = None, keepdim: boo
     x = array_of(input)
     x = x if dtype is None else to_dtype(x, dtype)
     require_inexact("norm", x)
-    require(p != "nuc", "norm", "the nuclear norm is a matrix norm: use fl.linalg.matrix_norm(x, 'nuc')", NotImplementedError)
+    if p == "nuc":
+        ok = x.ndim == 2 if dim is None else dim.__class__ is tuple and len(dim) == 2
+        require(ok, "norm", f"the nuclear norm is of matrices: expected two dimensions, got {shown(x)} and dim={dim}")
+        return kept(nuclear_norm(x, dims := canonical_dims("norm", dim, x.ndim)), x, dims, keepdim)
     p = 2.0 if p is None or p == "fro" else p
     require(isinstance(p, (int, float)), "norm", f"p must be a number or 'fro', got {p!r}")
     dims = canonical_dims("norm", dim, x.ndim)
     wide = to_dtype(x, accumulator(x.dtype))
     return kept(to_dtype(_norm(wide, float(p), dims), x.dtype.to_real()), x, dims, keepdim)
+
+
+def nuclear_norm(x, dims):
+    """The sum of the singular values of the matrices in two dimensions."""
+    lead = [d for d in range(x.ndim) if d not in dims]
+    return reduce.reduce_sum(spectral.svd(shape.permute(x, (*lead, *dims)), False, False)[0], (len(lead),))
 
 
 def _norm(x, p, dims):

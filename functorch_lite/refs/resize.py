@@ -9,8 +9,8 @@ import numpy as np
 from ..core.dtype import float64, int64
 from ..core.op import Dims, Tensor, composite
 from ..prims import algebra, compare, create, elementwise, index, shape
+from .adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .arguments import accumulator, per_dim, require, require_arrays, require_floating, shown
-from .pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .promotion import to_dtype
 
 _F = "fl.nn.functional"
@@ -68,16 +68,20 @@ def _polynomial(t, *coefficients):
     return out
 
 
-def _cubic(x, dim, out, step, align):
-    """Four neighbours, weighted by Keys's kernel (Cubic convolution interpolation for digital image processing, 1981)."""
-    at = _coordinates(x.shape[dim], out, step, align, True)
-    first = elementwise.floor(at)
-    one, t = algebra.one_like(at), elementwise.sub(at, first)
+def cubic_weights(t):
+    """Of the four neighbours of a place t behind the second: Keys's kernel (Cubic convolution interpolation for digital image processing,
+    1981)."""
+    one = algebra.one_like(t)
     far = lambda t: _polynomial(t, _CUBIC, -5 * _CUBIC, 8 * _CUBIC, -4 * _CUBIC)  # of distances from 1 to 2
     near = lambda t: _polynomial(t, _CUBIC + 2, -_CUBIC - 3, 0.0, 1.0)  # of distances up to 1
     back = elementwise.sub(one, t)
-    weights = far(elementwise.add(t, one)), near(t), near(back), far(elementwise.add(back, one))
-    return _mixed(x, dim, elementwise.sub(first, one), weights)
+    return far(elementwise.add(t, one)), near(t), near(back), far(elementwise.add(back, one))
+
+
+def _cubic(x, dim, out, step, align):
+    at = _coordinates(x.shape[dim], out, step, align, True)
+    first = elementwise.floor(at)
+    return _mixed(x, dim, elementwise.sub(first, algebra.one_like(first)), cubic_weights(elementwise.sub(at, first)))
 
 
 # -------------------------------------------------------------------------------------------------------- interpolation
@@ -153,6 +157,29 @@ def interpolate(
     return to_dtype(x, input.dtype)
 
 
+def upsample(
+    input: Tensor,
+    size: Dims | None = None,
+    scale_factor: float | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`interpolate`, under its old name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Dims | None = None, scale_factor: float | None = None) -> Tensor:
+    """`interpolate` by the nearest pixel."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Dims | None = None, scale_factor: float | None = None) -> Tensor:
+    """`interpolate` of images between four pixels, with align_corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+upsample.op = upsample_nearest.op = upsample_bilinear.op = interpolate.op
+
 # ------------------------------------------------------------------------------------------------- channels for pixels
 
 
@@ -194,3 +221,30 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     require(ok, "pixel_unshuffle", f"expected input [..., C, H, W] with H and W multiples of {r}, got {shown(input)}")
     c, h, w = input.shape[-3:]
     return _rearranged(input, (c, h // r, r, w // r, r), (0, 2, 4, 1, 3), (c * r**2, h // r, w // r))
+
+
+def _channel_shuffled_reference(x, groups):
+    return np.moveaxis(x.reshape(len(x), groups, -1, *x.shape[2:]), 1, 2).reshape(x.shape)
+
+
+@composite(reference=_channel_shuffled_reference)
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels of input [N, C, *] in another order: as [groups, C / groups], turned (Zhang et al., ShuffleNet, 2018).
+
+    RuntimeError for a C that groups does not divide, or fewer than 3 dimensions.
+
+    >>> import functorch_lite as fl
+    >>> fl.channel_shuffle(fl.asarray([[[0], [1], [2], [3]]]), 2).flatten().tolist()
+    [0, 2, 1, 3]
+    """
+    name = "channel_shuffle"
+    require_arrays(name, input=input)
+    require(input.ndim > 2, name, f"expects input with > 2 dims, but got {shown(input)}")
+    ok = groups > 0 and input.shape[1] % groups == 0
+    require(ok, name, f"number of channels must be divisible by groups={groups} (which is positive), got {shown(input)}")
+    n, c, *rest = input.shape
+    x = shape.reshape(input, (n, groups, c // groups, *rest))
+    return shape.reshape(shape.permute(x, (0, 2, 1, *range(3, x.ndim))), input.shape)
+
+
+__all__ = ["channel_shuffle"]

@@ -12,7 +12,7 @@ from ..core.op import Tensor, composite
 from ..prims import algebra, compare, create, elementwise, index, scatters
 from ..prims.places import along
 from ..prims.reduce import limit
-from .arguments import require, require_one_dtype, shown
+from .arguments import require, require_fits, require_one_dtype, shown
 from .elementwise import floor_divide
 from .families import alias
 from .gathers import along_dim, at_least_1d, corner, index_of, index_row, rows_at, same_rank
@@ -22,12 +22,19 @@ from .shape import reshaped
 # ------------------------------------------------------------------------------------------------------ reductions
 
 _COMBINE = {
+    "set": scatters.scatter,
     "sum": scatters.scatter_add,
     "mean": scatters.scatter_add,
     "prod": scatters.scatter_mul,
     "amax": scatters.scatter_max,
     "amin": scatters.scatter_min,
 }
+_OF_BOOLS = {"sum": "amax", "prod": "amin"}  # a sum of bools is their disjunction, a product their conjunction
+
+
+def _combined(reduce: str, x, src, places, where):
+    """x with src combined into its places."""
+    return _COMBINE[_OF_BOOLS.get(reduce, reduce) if x.dtype.category == BOOL else reduce](x, src, places, *where)
 
 
 def _identity(reduce: str, dtype):
@@ -38,7 +45,7 @@ def _identity(reduce: str, dtype):
 
 
 def _require_reduce(name: str, reduce: str) -> None:
-    require(reduce in _COMBINE, name, f"reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
+    require(reduce in _COMBINE and reduce != "set", name, f"reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
 
 
 def _reduced(x, src, places, where, reduce: str, include_self: bool):
@@ -46,7 +53,7 @@ def _reduced(x, src, places, where, reduce: str, include_self: bool):
     if not include_self:
         touched = scatters.scatter(create.full(x.shape, False, bool_), create.full(src.shape, True, bool_), places, *where)
         x = compare.select(touched, create.full(x.shape, _identity(reduce, x.dtype), x.dtype), x)
-    out = _COMBINE[reduce](x, src, places, *where)
+    out = _combined(reduce, x, src, places, where)
     if reduce != "mean":
         return out
     count = scatters.scatter_add(create.full(x.shape, int(include_self), x.dtype), algebra.one_like(src), places, *where)
@@ -85,8 +92,7 @@ def _scattered(name: str, input, dim: int, index_, src, write):
     if i.aval.size == 0:
         return x
     if not aval_of(src).shape and (i.ndim or aval_of(src).weak):
-        ok = array_of(src).dtype.category <= x.dtype.category
-        require(ok, name, f"value {shown(src)} cannot be converted to the dtype of input {shown(x)}")
+        require_fits(name, src, x)
         src = cast(src, x.dtype, i.shape)
     require_one_dtype(name, input=x, src=src)
     shape = x.shape
@@ -129,9 +135,8 @@ def scatter(
     """
     require((src is None) != (value is None), "scatter", "expected either src or value", TypeError)
     require(reduce in (None, *_REDUCE), "scatter", f"reduce must be None, 'add' or 'multiply', got {reduce!r}")
-    how = scatters.scatter if reduce is None else _COMBINE[_REDUCE[reduce]]
     src = value if src is None else src
-    return _scattered("scatter", input, dim, index, src, lambda x, i, s, where: how(x, s, i, *where))
+    return _scattered("scatter", input, dim, index, src, lambda x, i, s, where: _combined(_REDUCE.get(reduce, "set"), x, s, i, where))
 
 
 _REDUCE = {"add": "sum", "multiply": "prod"}
@@ -145,12 +150,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> fl.scatter_add(fl.asarray([0, 0]), 0, fl.asarray([1, 1]), fl.asarray([2, 3])).tolist()
     [0, 5]
     """
-    return _scattered("scatter_add", input, dim, index, src, lambda x, i, s, where: _of_numbers(scatters.scatter_add, x, s, i, where))
-
-
-def _of_numbers(how, x, src, places, where):
-    """A sum of bools is their disjunction."""
-    return (scatters.scatter_max if x.dtype.category == BOOL else how)(x, src, places, *where)
+    return _scattered("scatter_add", input, dim, index, src, lambda x, i, s, where: _combined("sum", x, s, i, where))
 
 
 @composite(method=True, reference=_scatter_reference)
@@ -220,7 +220,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     x, i, source, where = _rows("index_add", input, dim, index, source)
     if alpha.__class__ not in NUMBERS or alpha != 1:
         source = elementwise.mul(source, cast(alpha, source.dtype, source.shape))
-    return reshaped(_of_numbers(scatters.scatter_add, x, source, i, where), array_of(input).shape)
+    return reshaped(_combined("sum", x, source, i, where), array_of(input).shape)
 
 
 @composite(method=True, reference=lambda x, dim, index, source: _rows_reference(x, dim, index, source, "set"))
@@ -258,9 +258,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
     """
     x, i, v = array_of(input), index_row("index_fill", index), array_of(value)
     require(v.ndim == 0, "index_fill", f"value must be a number or a 0-dim Array, got {shown(v)}")
-    require(
-        v.dtype.category <= x.dtype.category, "index_fill", f"value {shown(value)} cannot be converted to the dtype of input {shown(x)}"
-    )
+    require_fits("index_fill", value, x)
     d = canonical_dim("index_fill", dim, x.ndim)
     flat = at_least_1d(x)
     rows = cast(value, x.dtype, (*flat.shape[:d], i.shape[0], *flat.shape[d + 1 :]))
@@ -285,8 +283,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     require_one_dtype("put", input=x, source=s)
     require(i.aval.size == s.aval.size, "put", f"expected as many elements of source as of index, got {shown(i, s)}")
     i, s = (reshaped(a, (a.aval.size,)) for a in (i, s))
-    how = scatters.scatter_add if accumulate else scatters.scatter
-    return reshaped(how(reshaped(x, (x.aval.size,)), s, [i], *rows_at(0, "wrap"), False), x.shape)
+    flat, where = reshaped(x, (x.aval.size,)), (*rows_at(0, "wrap"), False)
+    return reshaped(_combined("sum" if accumulate else "set", flat, s, [i], where), x.shape)
 
 
 @faced

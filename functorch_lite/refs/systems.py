@@ -1,23 +1,23 @@
 """Linear systems, inverses and determinants of matrices [..., n, n], as torch.linalg has them.
 
-Derivatives are in closed form (Giles, An extended collection of matrix derivative results, 2008; Golub and Pereyra, The
-differentiation of pseudo-inverses, 1973). That of a determinant also holds where a matrix is singular: its cofactors are
-polynomials, which a zero pivot replaced by epsilon changes by no more than epsilon.
+Derivatives are in closed form (Giles, An extended collection of matrix derivative results, 2008). That of a determinant also holds
+where a matrix is singular: its cofactors are polynomials, which a zero pivot replaced by epsilon changes by no more than epsilon.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.array import Array
-from ..core.dtype import finfo, int32, int64
-from ..core.op import Tensor, composite
-from ..prims import algebra, checks, compare, create, elementwise, linalg, matrix, parts, reduce, shape, spectral
+from ..core.dtype import finfo, int32
+from ..core.op import Dims, Tensor, composite
+from ..prims import algebra, checks, compare, create, elementwise, linalg, matrix, parts, reduce, shape
 from .arguments import require, require_arrays, require_one_dtype, shown
-from .linalg import NAMESPACE, aligned
-from .promotion import expand_to, to_dtype
+from .linalg import NAMESPACE, aligned, first_zero, swaps_of
+from .promotion import canonical_dim, expand_to, to_dtype
 
 
 class SlogDet(NamedTuple):
@@ -27,13 +27,18 @@ class SlogDet(NamedTuple):
     logabsdet: Array
 
 
-class LstSq(NamedTuple):
-    """A least-squares solution, the residuals' squared norms, the rank, and (empty, as in PyTorch's default) the singular values."""
+class InvEx(NamedTuple):
+    """The inverse, and the number of the first zero pivot (0: none; int32)."""
 
-    solution: Array
-    residuals: Array
-    rank: Array
-    singular_values: Array
+    inverse: Array
+    info: Array
+
+
+class SolveEx(NamedTuple):
+    """The solution, and the number of the first zero pivot (0: none; int32)."""
+
+    result: Array
+    info: Array
 
 
 # ------------------------------------------------------------------------------------------------------------- solve
@@ -44,20 +49,28 @@ def _regular(x, pivots, message):
     return checks.expect(x, compare.ne(pivots, algebra.zeros(pivots.aval)), "LinAlgError", message)
 
 
-def _solve_square_jvp(x, primals, tangents):
+def _solve_square_jvp(ans, primals, tangents, check):
     """A dx = dB - dA x."""
-    (a, _), (da, db) = primals, tangents
+    (a, _), (da, db), x = primals, tangents, ans[0]
     rhs = None if da is None else elementwise.neg(matrix.matmul(da, x))
     factored, _, permutation = linalg.lu(a)
-    return linalg.solve(factored, permutation, algebra.total([db, rhs]))
+    return linalg.solve(factored, permutation, algebra.total([db, rhs])), None
 
 
-@composite(namespace=NAMESPACE, jvp=_solve_square_jvp, reference=np.linalg.solve)
-def solve_square(A: Tensor, B: Tensor) -> Tensor:
-    """X with A X = B, for A [..., n, n] and B [..., n, k] of equal leading dimensions: what `solve` is, broadcasting aside."""
+def _solve_square_reference(a, b, check="solve"):
+    return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+
+
+@composite(namespace=NAMESPACE, multi=True, jvp=_solve_square_jvp, reference=_solve_square_reference)
+def solve_square(A: Tensor, B: Tensor, check: str = "solve") -> tuple:
+    """X with A X = B, for A [..., n, n] and B [..., n, k] of equal leading dimensions, and the number of A's first zero pivot (0: none).
+
+    If there is one, LinAlgError in the name of the op `check`, unless that is empty.
+    """
     factored, _, permutation = linalg.lu(A)
-    message = "solve: the solver failed because the input matrix is singular"
-    return _regular(linalg.solve(factored, permutation, B), matrix.diagonal(factored), message)
+    x, pivots = linalg.solve(factored, permutation, B), matrix.diagonal(factored)
+    x = _regular(x, pivots, f"{check}: the solver failed because the input matrix is singular") if check else x
+    return x, first_zero(create.detach(pivots))
 
 
 def _is_vector(a, b):
@@ -81,7 +94,31 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> fl.linalg.solve(fl.asarray([[2.0, 0.0], [0.0, 4.0]]), fl.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    name = "solve"
+    return _solve("solve", A, B, left, True)[0]
+
+
+@composite(
+    namespace=NAMESPACE,
+    multi=True,
+    returns=SolveEx,
+    reference=lambda a, b, *, left=True, check_errors=False: (_solve_reference(a, b, left=left), np.zeros(a.shape[:-2], np.int32)),
+)
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple:
+    """`solve` that says what it found instead of raising: a named tuple (result, info), info being 0 or the number (int32, from 1) of the
+    first zero pivot. With ``check_errors`` it raises as well."""
+    x, info = _solve("solve_ex", A, B, left, check_errors)
+    return x, _before_spreading(info, A.shape[:-2])
+
+
+def _before_spreading(x, target):
+    """x, which was broadcast from this shape, as it was."""
+    if x.shape == target or 0 in x.shape:
+        return x if x.shape == target else create.full(target, 0, x.dtype)
+    limits = (*[1] * (x.ndim - len(target)), *target)
+    return shape.reshape(shape.slice_(x, (0,) * x.ndim, limits, (1,) * x.ndim), target)
+
+
+def _solve(name, A, B, left, check):
     require_one_dtype(name, A=A, B=B)
     linalg.require_matrices(name, A.aval, square=True)
     vector = _is_vector(A, B)
@@ -90,8 +127,10 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     fits = b.ndim >= 2 and b.shape[-2 if left else -1] == A.shape[-1]
     require(fits, name, f"B must have as many {'rows' if left else 'columns'} as A, got {shown(A, B)}")
     a, b = aligned(name, A, b)
-    x = solve_square(a, b) if left else matrix.transposed(solve_square(matrix.transposed(a), matrix.transposed(b)))
-    return shape.reshape(x, x.shape[:-1]) if vector else x
+    turned = (lambda x: x) if left else matrix.transposed
+    x, info = solve_square(turned(a), turned(b), name if check else "")
+    x = turned(x)
+    return shape.reshape(x, x.shape[:-1]) if vector else x, info
 
 
 def _solve_triangular_reference(a, b, *, upper, left=True, unitriangular=False):
@@ -135,19 +174,32 @@ def _solve_adjoint(packed, permutation, b):
     conjugate = packed.dtype.is_complex
     x = linalg.triangular_solve(packed, b, True, False, True, conjugate, False)
     x = linalg.triangular_solve(packed, x, True, True, True, conjugate, True)
-    swaps = linalg.permuted(permutation, matrix.eye(packed))
-    return matrix.matmul(matrix.transposed(swaps), x)
+    return matrix.matmul(matrix.transposed(swaps_of(permutation, packed)), x)
 
 
 # ---------------------------------------------------------------------------------------------------------- inverses
 
 
-def _inv_jvp(inverse, primals, tangents):
+def _inv_jvp(ans, primals, tangents, check):
     """-A^-1 dA A^-1."""
-    return elementwise.neg(matrix.matmul(matrix.matmul(inverse, tangents[0]), inverse))
+    inverse = ans[0]
+    return elementwise.neg(matrix.matmul(matrix.matmul(inverse, tangents[0]), inverse)), None
 
 
-@composite(namespace=NAMESPACE, jvp=_inv_jvp, reference=np.linalg.inv)
+@composite(
+    namespace=NAMESPACE, multi=True, jvp=_inv_jvp, reference=lambda a, check="inv": (np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32))
+)
+def inverse_square(A: Tensor, check: str = "inv") -> tuple:
+    """The inverse, and the number of the first zero pivot (0: none). If there is one, LinAlgError in the name of the op `check`, unless
+    that is empty."""
+    linalg.require_matrices(check or "inv_ex", A.aval, square=True)
+    factored, _, permutation = linalg.lu(A)
+    x, pivots = linalg.solve(factored, permutation, matrix.eye(A)), matrix.diagonal(factored)
+    message = f"{check}: the inversion could not be completed because the input matrix is singular"
+    return _regular(x, pivots, message) if check else x, first_zero(create.detach(pivots))
+
+
+@composite(namespace=NAMESPACE, method="inverse", reference=np.linalg.inv)
 def inv(A: Tensor) -> Tensor:
     """The inverse of square A. LinAlgError if A is singular (unchecked under jit).
 
@@ -156,115 +208,56 @@ def inv(A: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     require_arrays("inv", A=A)
-    linalg.require_matrices("inv", A.aval, square=True)
-    factored, _, permutation = linalg.lu(A)
-    message = "inv: the inversion could not be completed because the input matrix is singular"
-    return _regular(linalg.solve(factored, permutation, matrix.eye(A)), matrix.diagonal(factored), message)
+    return inverse_square(A, "inv")[0]
 
 
-def _threshold(values, sizes, atol, rtol):
-    """What singular values must exceed: max(atol, rtol * the largest); rtol is max(m, n) eps unless one of them is given."""
-    rtol = (0.0 if atol else max(sizes) * float(finfo(values.dtype).eps)) if rtol is None else rtol
-    top = shape.broadcast(reduce.reduce_max(values, (values.ndim - 1,)), values.shape, tuple(range(values.ndim - 1)))
-    relative = elementwise.scaled(top, rtol)
-    return compare.maximum(relative, algebra.full_like(values, atol)) if atol else relative
+@composite(
+    namespace=NAMESPACE,
+    multi=True,
+    returns=InvEx,
+    reference=lambda a, *, check_errors=False: (np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)),
+)
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple:
+    """`inv` that says what it found instead of raising: a named tuple (inverse, info), info being 0 or the number (int32, from 1) of the
+    first zero pivot. With ``check_errors`` it raises as well."""
+    require_arrays("inv_ex", A=A)
+    return inverse_square(A, "inv_ex" if check_errors else "")
 
 
-def _sizes_of_values(x, hermitian):
-    """(singular values, or absolute eigenvalues)."""
-    return elementwise.abs(spectral.eigh(x, True)[0]) if hermitian else spectral.svd(x, False, False)[0]
+# ------------------------------------------------------------------------------------------------------------ tensors
 
 
-def _pinv_jvp(p, primals, tangents, rcond, hermitian, atol, rtol):
-    """-P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P (Golub and Pereyra)."""
-    (a,), (da,) = primals, tangents
-    mm, adjoint = matrix.matmul, matrix.adjoint
-    da_h, p_h = adjoint(da), adjoint(p)
-    left, right = mm(mm(p, p_h), da_h), mm(mm(da_h, p_h), p)
-    moved = elementwise.neg(mm(mm(p, da), p))
-    return algebra.total([moved, elementwise.sub(left, mm(mm(left, a), p)), elementwise.sub(right, mm(p, mm(a, right)))])
+@composite(namespace=NAMESPACE, reference=lambda a, ind=2: np.linalg.tensorinv(a, ind))
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of input as a map from its last dimensions to its first `ind`: X with tensordot(input, X, input.ndim - ind) the identity.
 
-
-def _pinv_reference(a, rcond=None, hermitian=False, *, atol=None, rtol=None):
-    return np.linalg.pinv(a, rcond=max(a.shape[-2:]) * np.finfo(a.dtype).eps, hermitian=hermitian)
-
-
-@composite(namespace=NAMESPACE, jvp=_pinv_jvp, reference=_pinv_reference)
-def pinv(
-    input: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | None = None, rtol: float | None = None
-) -> Tensor:
-    """The Moore-Penrose inverse [..., n, m] of input [..., m, n], in which singular values up to max(atol, rtol * the largest) are 0.
-
-    rtol (rcond is another name) is max(m, n) times the dtype's epsilon unless atol is given. With ``hermitian`` input is taken for
-    Hermitian and its lower triangle is read. The derivative is that at constant rank.
+    input's first `ind` sizes and the others must have one product; X has their shapes exchanged.
     """
-    name = "pinv"
+    name = "tensorinv"
     require_arrays(name, input=input)
-    linalg.require_matrices(name, input.aval, square=hermitian)
-    m, n = input.shape[-2:]
-    if 0 in input.shape:
-        return create.full((*input.shape[:-2], n, m), 0, input.dtype)
-    if hermitian:
-        values, v = spectral.eigh(input, True)
-        u_h, size = matrix.adjoint(v), elementwise.abs(values)
-    else:
-        u, values, v_h = spectral.svd(input, False, True)
-        u_h, v, size = matrix.adjoint(u), matrix.adjoint(v_h), values
-    keep = compare.gt(size, _threshold(size, (m, n), atol, rcond if rtol is None else rtol))
-    inverse = compare.select(
-        keep, elementwise.reciprocal(compare.select(keep, values, algebra.one_like(values))), algebra.zeros(values.aval)
-    )
-    return matrix.matmul(elementwise.mul(v, matrix.along_rows(inverse, v)), u_h)
+    require(ind > 0, name, f"expected a strictly positive integer for 'ind', but got {ind}")
+    rows, columns = input.shape[:ind], input.shape[ind:]
+    n = math.prod(rows)
+    require(n == math.prod(columns), name, f"expected prod(input.shape[ind:]) == prod(input.shape[:ind]), got ind={ind} and {shown(input)}")
+    return shape.reshape(inv(shape.reshape(input, (n, n))), (*columns, *rows))
 
 
-def _rank_reference(a, tol=None, hermitian=False, *, atol=None, rtol=None):
-    return np.asarray(np.linalg.matrix_rank(a, tol=atol, hermitian=hermitian), np.int64)
+@composite(namespace=NAMESPACE, reference=lambda a, b, dims=None: np.linalg.tensorsolve(a, b, dims))
+def tensorsolve(input: Tensor, other: Tensor, dims: Dims | None = None) -> Tensor:
+    """X with tensordot(input, X, X.ndim) = other; `dims` are dimensions of input that are first moved behind the others.
 
-
-@composite(namespace=NAMESPACE, reference=_rank_reference)
-def matrix_rank(
-    input: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None, rtol: float | None = None
-) -> Tensor:
-    """How many singular values exceed max(atol, rtol * the largest) (int64); defaults are those of `pinv`, tol is another name of atol."""
-    require_arrays("matrix_rank", input=input)
-    linalg.require_matrices("matrix_rank", input.aval, square=hermitian)
-    if 0 in input.shape:
-        return create.full(input.shape[:-2], 0, int64)
-    size = _sizes_of_values(input, hermitian)
-    above = compare.gt(size, _threshold(size, input.shape[-2:], tol if atol is None else atol, rtol))
-    return reduce.reduce_sum(to_dtype(above, int64), (size.ndim - 1,))
-
-
-def _lstsq_reference(a, b, rcond=None, *, driver=None):
-    if b.ndim == a.ndim - 1:
-        x, *others = _lstsq_reference(a, b[..., None], rcond)
-        return x[..., 0], *others
-    x = np.linalg.pinv(a) @ b
-    m, n = a.shape[-2:]
-    residuals = (np.abs(b - a @ x) ** 2).sum(-2) if m > n else np.empty((0,), x.real.dtype)
-    return x, residuals, np.asarray(np.linalg.matrix_rank(a), np.int64), np.empty((0,), x.real.dtype)
-
-
-@composite(namespace=NAMESPACE, multi=True, returns=LstSq, reference=_lstsq_reference)
-def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple:
-    """X that minimizes |input X - b|, the one of least norm: a named tuple (solution, residuals, rank, singular_values).
-
-    Computed by `pinv`, so every driver gives the same. residuals [..., k] are squared norms where input has more rows than columns,
-    else empty; singular_values are empty.
+    input is [*other.shape, *X.shape] then, and both shapes have one product.
     """
-    name = "lstsq"
-    vector = b.ndim == input.ndim - 1
-    a, rhs = aligned(name, input, shape.reshape(b, (*b.shape, 1)) if vector else b)
-    m, n = a.shape[-2:]
-    require(rhs.shape[-2] == m, name, f"input and b must have as many rows, got {shown(input, b)}")
-    x = matrix.matmul(pinv(a, rcond), rhs)
-    none = create.full((0,), 0, a.dtype.to_real())
-    residuals = none
-    if m > n:
-        size = elementwise.abs(elementwise.sub(rhs, matrix.matmul(a, x)))
-        residuals = reduce.reduce_sum(elementwise.mul(size, size), (size.ndim - 2,))
-    x = shape.reshape(x, x.shape[:-1]) if vector else x
-    return x, residuals, matrix_rank(input, rtol=rcond), none
+    name = "tensorsolve"
+    require_one_dtype(name, input=input, other=other)
+    if dims is not None:
+        last = [canonical_dim(name, d, input.ndim) for d in ((dims,) if dims.__class__ is int else dims)]
+        input = shape.permute(input, (*[d for d in range(input.ndim) if d not in last], *last))
+    rows, columns = input.shape[: other.ndim], input.shape[other.ndim :]
+    n = math.prod(rows)
+    expected = "expected prod(input.shape[other.ndim:]) == prod(input.shape[:other.ndim]) == other.numel()"
+    require(n == math.prod(columns) == other.aval.size, name, f"{expected}, got {shown(input, other)}")
+    return shape.reshape(solve(shape.reshape(input, (n, n)), shape.reshape(other, (n,))), columns)
 
 
 # ------------------------------------------------------------------------------------------------------- determinants
@@ -371,5 +364,4 @@ def logdet(input: Tensor) -> Tensor:
 
 
 inverse = inv
-pinverse = pinv
-__all__ = ["det", "inverse", "logdet", "pinverse", "slogdet"]
+__all__ = ["det", "inverse", "logdet", "slogdet"]

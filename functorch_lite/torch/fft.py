@@ -1,5 +1,7 @@
-"""torch.fft: the ops of fl.fft."""
+"""torch.fft: the ops of fl.fft; those that make Tensors of nothing are nn's."""
 
-# ruff: noqa: F403  # names only
+# ruff: noqa: F401, F403  # names only
 
 from ..fft import *
+
+from ..nn.windows import fftfreq, rfftfreq  # isort: skip

@@ -45,7 +45,17 @@ class Body:
         self._derived: dict = {}
 
     def __call__(self, *inputs) -> tuple:
-        return tuple(evaluate(self.graph, inputs))
+        """Runs it op by op at the current interpreter, each op at the line of the user's code where it was recorded: what is derived
+        from a body keeps its lines."""
+        around = STATE.line
+
+        def enter(node):
+            STATE.line = node.line or around
+
+        try:
+            return tuple(evaluate(self.graph, inputs, entering=enter))
+        finally:
+            STATE.line = around
 
     def __reduce__(self):
         return intern, (self.graph, self.ins, self.outs, self.label)

@@ -8,6 +8,7 @@ from functools import wraps
 
 from ..core import pytree
 from ..core.aval import aval_of
+from ..core.cell import State
 from ..core.dtype import NUMBERS
 from ..core.face import like
 from ..core.interpreter import ground, live
@@ -27,7 +28,7 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
     taken them apart; compiled functions stay one call. ``decomposition_table`` maps ops to functions that are recorded in
     their places (see `fl.decomp`); with ``prims`` every op is written as the prims it is made of, also inside loops and
     compiled functions. What no result needs is left out. The program itself changes nothing: a Tensor that f changes in place is
-    given its new value when the program has run.
+    given its new value when the program has run, and so is the generator that f draws from: each run draws anew.
 
     Works under and over every transform: ``make_fx(grad(f))``, ``make_fx(vmap(f))``, ``grad(make_fx(f)(x))``.
 
@@ -51,7 +52,7 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
         names, values = _names(f, len(args)) + list(kwargs), (*args, *kwargs.values())
         leaves, spec = pytree.flatten(values)
         codec = Codec(label=label).reading(names, values, {i: x for i, x in enumerate(leaves) if not is_input(x)})
-        trace = Trace(ground(), label) if expands is None else Lowering(ground(), label, expands)
+        trace = Recorded(ground(), label) if expands is None else Lowering(ground(), label, expands)
         supply = iter(codec.leaf_names())
         with live(trace):
             inside = [like(x, trace.input(_aval(x), next(supply))) if is_input(x) else x for x in leaves]
@@ -61,13 +62,15 @@ def make_fx(f: Callable, decomposition_table: Mapping | None = None, *, prims: b
             outs, out_tree = pytree.flatten(out)
             outs = [leaving(x) if is_array(x) and x.__class__ not in NUMBERS else x for x in outs]
             changes = written.found()
-        graph = trace.finish([*outs, *[value for _, value in changes]])
+            states = [(cell.face, leaving(value)) for cell, value in trace.overlay.items()]
+        graph = trace.finish([*outs, *[value for _, value in (*changes, *states)]])
         graph.eliminate_dead_code()
         places = [i for i, x in enumerate(leaves) if is_input(x)]
-        graph.codec = codec.returning(out_tree, tuple([places.index(i) for i, _ in changes]))
+        writes = *[places.index(i) for i, _ in changes], *range(len(places), len(places) + len(states))
+        graph.codec = codec.returning(out_tree, writes, tuple([face for face, _ in states]))
         gm = GraphModule(trace.constants(), graph)
         if trace.made is not None:
-            del filled, inside, written, out, outs, changes
+            del filled, inside, written, out, outs, changes, states
             done(trace)
         return gm
 
@@ -89,7 +92,20 @@ def _names(f: Callable, count: int) -> list[str]:
     return names + [f"{rest}{i}" for i in range(count - len(names))]
 
 
-class Lowering(Trace):
+class Recorded(Trace):
+    """A trace whose function may change a state from outside, as a draw does: so does the program, whenever it runs."""
+
+    __slots__ = ()
+
+    def keeps(self, cell) -> bool:
+        return isinstance(cell, State) or super().keeps(cell)
+
+    def refuse(self, cell, value) -> None:
+        if not isinstance(cell, State):
+            super().refuse(cell, value)
+
+
+class Lowering(Recorded):
     """A trace that expands ops, also in the bodies of loops, branches and compiled functions."""
 
     __slots__ = ("lowered",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..core.aval import aval_of
-from ..core.cell import Slot
+from ..core.cell import Slot, State
 from ..core.interpreter import STATE, Interpreter, Traced, live, user_line
 from ..fx.record import Recorder
 from ..prims.create import detach
@@ -55,10 +55,13 @@ class Trace(Recorder):
                 self.captures[i] = self.parent.fetch(cell, leaf)
 
     def constants(self) -> dict:
-        """The captures by name; a tensor that wants a gradient is itself one, so that it gets one."""
+        """The captures by name; a tensor that wants a gradient is itself one, so that it gets one, and so is a state, which goes on."""
         found = super().constants()
         names = list(found)
-        return found | {names[i]: leaf for i, (_, leaf) in self.sources.items() if leaf is not None}
+        for i, (cell, leaf) in self.sources.items():
+            if leaf is not None or isinstance(cell, State):
+                found[names[i]] = cell.face if leaf is None else leaf
+        return found
 
     def glance(self, cell):
         if cell in self.overlay or cell in self.lifted:

@@ -300,3 +300,27 @@ def test_passes_apply_to_gradients():
     gm.graph.lint()
     assert len(gm.graph.nodes) < size
     close(gm(P, B), expected, rtol=1e-5)
+
+
+def test_a_program_that_draws_draws_anew_each_time_it_runs():
+    import pickle
+
+    from functorch_lite.nn import create, generator
+    from functorch_lite.nn import functional as F
+
+    x = create.ones(64)
+    f = lambda x: F.dropout(x, 0.5) * create.rand(64)
+
+    def drawn(f):
+        generator.manual_seed(5)
+        return [f(x).tolist() for _ in range(2)]
+
+    expected = drawn(f)
+    assert expected[0] != expected[1]
+    program = fl.make_fx(f)(x)
+    for same in (program, program.forward, fl.jit(program), pickle.loads(pickle.dumps(program)), fl.make_fx(f, prims=True)(x)):
+        assert drawn(same) == expected
+    seeded = fl.make_fx(lambda x: (generator.manual_seed(7), F.dropout(x))[1])(x)
+    assert seeded(x).tolist() == seeded(x).tolist()
+    alone = fl.make_fx(lambda: create.randn(3))()
+    assert alone().tolist() != alone().tolist()

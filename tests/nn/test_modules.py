@@ -20,8 +20,11 @@ TABLE = Path(__file__).parent / "modules.txt"
 ROWS = [line.split(" |") for line in TABLE.read_text().splitlines() if not line.startswith("#")]
 CASES = {source: [field.strip() for field in rest] for source, *rest in ROWS}
 CALLED = {source: rest for source, rest in CASES.items() if rest[0]}  # the others have no forward
-RANDOM = [source for source in CALLED if source.startswith("Dropout")]
-WITH_PARAMETERS = [source for source, (_, _, state, _) in CALLED.items() if state and "Loss" not in source]
+RANDOM = [source for source in CALLED if source.startswith(("Dropout", "AlphaDropout", "FeatureAlpha", "FractionalMax", "RReLU"))]
+DROPOUTS = [source for source in RANDOM if source.startswith("Dropout")]
+WITH_PARAMETERS = [
+    s for s, (_, _, state, _) in CALLED.items() if state and "Loss" not in s and "max_norm" not in s
+]  # which writes to leaves
 
 
 def made(source, namespace=nn, tensor=create.tensor):
@@ -156,6 +159,17 @@ def test_values_are_torchs(source):
 
 
 @pytest.mark.parametrize("source", RANDOM)
+def test_layers_that_draw_replay_from_a_seed(source):
+    layer = made(source)
+    x = create.tensor(inputs(CALLED[source][0])[0])
+    first, again, other = [(nn.generator.manual_seed(s), layer.train()(x.clone()))[1] for s in (SEED, SEED, SEED + 1)]
+    close(first, again, 0, 0)
+    assert first.shape == other.shape and first.dtype is other.dtype
+    if "Fractional" not in source:
+        close(layer.eval()(x), x if "Dropout" in source else nn.functional.leaky_relu(x, (1 / 8 + 1 / 3) / 2))
+
+
+@pytest.mark.parametrize("source", DROPOUTS)
 def test_dropout_drops_in_training_only(source):
     layer = made(source)
     x = create.ones(*[int(n) for n in CALLED[source][0].split(",")])

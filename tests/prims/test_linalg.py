@@ -5,7 +5,7 @@ import pytest
 
 import functorch_lite as fl
 from functorch_lite.errors import LinAlgError, NonDifferentiableError
-from functorch_lite.prims import elementwise, linalg, reduce, spectral
+from functorch_lite.prims import elementwise, linalg, reduce, reflectors, spectral
 
 NOT_FINITE = np.array([[1.0, np.nan], [np.nan, 1.0]])
 
@@ -17,9 +17,9 @@ def total(x):
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda: linalg.cholesky(fl.asarray([[1.0, 2.0], [2.0, 1.0]])), LinAlgError, "not positive-definite"),
-        (lambda: fl.vmap(linalg.cholesky)(fl.asarray(-np.ones((2, 1, 1)))), LinAlgError, "not positive-definite"),
-        (lambda: linalg.cholesky(fl.asarray(NOT_FINITE)), LinAlgError, "not positive-definite"),
+        (lambda: fl.grad(lambda x: total(reflectors.geqrf(x)[0]))(fl.ones(3, 2)), NonDifferentiableError, "fl.linalg.qr has one"),
+        (lambda: fl.grad(lambda x: total(reflectors.ldl(x, False)[0]))(fl.eye(2)), NonDifferentiableError, "fl.linalg.solve"),
+        (lambda: reflectors.interchanges(fl.ones(3)), ValueError, "int32 pivots"),
         (lambda: spectral.eigh(fl.asarray(NOT_FINITE), True), LinAlgError, "non-finite"),
         (lambda: spectral.eig(fl.asarray(NOT_FINITE)), LinAlgError, "non-finite"),
         (lambda: spectral.svd(fl.asarray(NOT_FINITE), False, True), LinAlgError, "non-finite"),

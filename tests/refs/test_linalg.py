@@ -79,6 +79,8 @@ BAD = {
     "inv": (lambda: fl.linalg.inv(RANK_TWO), fl.linalg.LinAlgError, "inv: .*singular"),
     "solve": (lambda: fl.linalg.solve(np.zeros((2, 2)), np.ones(2)), fl.linalg.LinAlgError, "solve.*singular"),
     "cholesky": (lambda: fl.linalg.cholesky(-np.eye(2)), fl.linalg.LinAlgError, "not positive-definite"),
+    "cholesky, batched": (lambda: fl.vmap(fl.linalg.cholesky)(-np.ones((2, 1, 1))), fl.linalg.LinAlgError, "not positive-definite"),
+    "cholesky of NaN": (lambda: fl.linalg.cholesky(np.full((2, 2), np.nan)), fl.linalg.LinAlgError, "not positive-definite"),
     "square": (lambda: fl.linalg.det(np.ones((2, 3))), RuntimeError, r"square matrices.*float64\[2,3\]"),
     "vector": (lambda: fl.linalg.inv(np.ones(3)), RuntimeError, "at least 2 dimensions"),
     "integers": (lambda: fl.linalg.det(np.eye(2, dtype=int)), RuntimeError, r"int64.*\.to\(dtype\)"),

@@ -57,7 +57,120 @@ def test_gumbel_softmax_draws_classes():
     np.testing.assert_allclose(hard, soft)
 
 
+@pytest.mark.parametrize("p", [0.1, 0.5])
+def test_alpha_dropout_keeps_mean_and_variance(p):
+    n = 40_000
+    x = fl.random.normal(fl.random.key(1), (n,))
+    out = np.asarray(F.alpha_dropout(x, p, True, key=fl.random.key(3)))
+    dropped = np.unique(out, return_counts=True)[1].max() / n  # all that are have one value
+    assert abs(dropped - p) < 5 * math.sqrt(p * (1 - p) / n), "more than five standard deviations away"
+    assert abs(out.mean()) < 0.05 and abs(out.std() - 1) < 0.05
+    channels = np.asarray(F.feature_alpha_dropout(fl.ones(50, 8, 9), p, True, key=fl.random.key(0))).reshape(400, 9)
+    assert (channels == channels[:, :1]).all() and len(np.unique(channels)) == 2
+
+
+def test_slopes_of_rrelu_are_uniform():
+    n = 20_000
+    slope = -np.asarray(F.rrelu(fl.full((n,), -1.0), 0.2, 0.6, True, key=fl.random.key(2)))
+    assert 0.2 <= slope.min() and slope.max() < 0.6
+    assert abs(slope.mean() - 0.4) < 5 * 0.4 / math.sqrt(12 * n), "more than five standard deviations away"
+    assert F.rrelu(fl.asarray([2.0]), training=True, key=fl.random.key(2)).item() == 2.0
+
+
+def test_windows_at_random_places_stay_inside_and_differ_by_key():
+    x = fl.asarray(RNG.permutation(2 * 3 * 9 * 9).reshape(2, 3, 9, 9).astype(float))
+    draws = [F.fractional_max_pool2d(x, 2, 4, return_indices=True, key=fl.random.key(k)) for k in (0, 0, 1)]
+    assert draws[0].indices.tolist() == draws[1].indices.tolist() != draws[2].indices.tolist()
+    flat, at = np.asarray(x).reshape(2, 3, 81), np.asarray(draws[0].indices).reshape(2, 3, 16)
+    np.testing.assert_array_equal(np.take_along_axis(flat, at, 2), np.asarray(draws[0].output).reshape(2, 3, 16))
+    with pytest.raises(TypeError, match="fractional_max_pool.*key"):
+        F.fractional_max_pool2d(x, 2, 4)
+
+
+# ----------------------------------------------------------------------------------------------- what PyTorch writes to
+
+
+def test_tensors_are_written_where_pytorch_writes_them_and_arrays_are_not():
+    from functorch_lite.nn import create
+
+    weight = np.array([[3.0, 4.0], [0.3, 0.4], [30.0, 40.0]])
+    array, tensor = fl.asarray(weight), fl.nn.Parameter(create.tensor(weight))
+    out = F.embedding(create.tensor([0, 1, 0]), tensor, max_norm=1.0, scale_grad_by_freq=True)
+    np.testing.assert_allclose(tensor.detach().numpy(), [[0.6, 0.8], [0.3, 0.4], [30.0, 40.0]], rtol=1e-6)
+    np.testing.assert_allclose(out.detach().numpy(), np.asarray(F.embedding(fl.asarray([0, 1, 0]), array, max_norm=1.0)))
+    assert array.tolist() == weight.tolist()
+    out.sum().backward()
+    assert tensor.grad.tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+
+    x, mean, var = create.tensor(RNG.normal(size=(4, 2, 3))), create.zeros(2).double(), create.ones(2).double()
+    F.batch_norm(x, mean, var, training=True, momentum=0.5)
+    np.testing.assert_allclose(mean.numpy(), 0.5 * x.numpy().mean((0, 2)))
+    np.testing.assert_allclose(var.numpy(), 0.5 + 0.5 * x.numpy().transpose(1, 0, 2).reshape(2, -1).var(1, ddof=1))
+    F.instance_norm(x, mean, var, momentum=1.0)
+    np.testing.assert_allclose(mean.numpy(), x.numpy().mean(2).mean(0), atol=1e-12)
+    np.testing.assert_allclose(var.numpy(), x.numpy().var(2, ddof=1).mean(0))
+
+
+def test_activations_write_into_tensors_on_request():
+    from functorch_lite.nn import create
+
+    x = create.tensor([-1.0, 2.0])
+    assert F.relu(x, inplace=True) is x and x.tolist() == [0.0, 2.0]
+    assert F.dropout(x, 1.0, True, True) is x and x.tolist() == [0.0, 0.0]
+    w = create.tensor([-1.0, 2.0], requires_grad=True)
+    y = w * 3
+    F.leaky_relu(y, 0.5, inplace=True)
+    y.sum().backward()
+    assert y.tolist() == [-1.5, 6.0] and w.grad.tolist() == [1.5, 3.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        F.relu(w, inplace=True)
+    a = fl.asarray([-1.0, 2.0])
+    assert F.relu(a, inplace=True).tolist() == [0.0, 2.0] and a.tolist() == [-1.0, 2.0]
+
+
+def test_padding_gets_no_gradient_in_rows_of_a_batch_either():
+    weights, rows = normal(3, 4, 2), fl.asarray([[0, 1], [1, 1], [3, 3]])
+    each = fl.vmap(fl.grad(lambda w, i: F.embedding(i, w, padding_idx=1).sum()))(weights, rows)
+    whole = fl.grad(lambda w: fl.vmap(lambda w, i: F.embedding(i, w, padding_idx=1))(w, rows).sum())(weights)
+    assert np.asarray(each)[:, :, 0].tolist() == np.asarray(whole)[:, :, 0].tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2]]
+
+
 # ----------------------------------------------------------------------------------------------------- numerical care
+
+
+def test_ctc_loss_of_what_cannot_be_aligned():
+    x = normal(2, 1, 3)
+    target = fl.asarray([[1, 1, 2]])
+    f = lambda x, zero: F.ctc_loss(x, target, [2], [3], zero_infinity=zero)
+    assert f(x, False).item() == math.inf and f(x, True).item() == 0
+    for g in (fl.grad(lambda x: f(x, True))(x), fl.grad(lambda x: fl.vmap(lambda x: f(x, True))(x[None]).sum())(x)):
+        assert np.asarray(g).tolist() == np.zeros((2, 1, 3)).tolist()
+    with pytest.raises(RuntimeError, match="ctc_loss: expected input_lengths"):
+        F.ctc_loss(x, target, [3], [3])
+
+
+def test_chunks_of_linear_cross_entropy_agree_with_the_whole():
+    x, w, y = normal(7, 3), normal(5, 3), fl.asarray([0, 4, 1, 1, 2, 3, 1])
+    weight = fl.asarray([1.0, 2.0, 0.5, 1.0, 3.0], dtype=fl.float64)
+    for reduction in ("mean", "sum", "none"):
+        f = lambda x, w, o: F.linear_cross_entropy(x, w, y, weight=weight, ignore_index=1, reduction=reduction, options=o)
+        for size in (2, 3, 7):
+            options = fl.nn.LinearCrossEntropyOptions(batch_chunk_size=size)
+            np.testing.assert_allclose(f(x, w, options), f(x, w, None))
+            got, wanted = (fl.grad(lambda x, w: (f(x, w, o) ** 2).sum(), argnums=(0, 1))(x, w) for o in (options, None))
+            for a, b in zip(got, wanted):
+                np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12)
+    with pytest.raises(ValueError, match="batch_chunk_size"):
+        fl.nn.LinearCrossEntropyOptions(batch_chunk_size=0)
+
+
+def test_classes_are_counted_where_there_is_data():
+    assert F.one_hot(fl.asarray([[0], [2]])).tolist() == [[[1, 0, 0]], [[0, 0, 1]]]
+    with pytest.raises(RuntimeError, match="give num_classes"):
+        fl.jit(F.one_hot)(fl.asarray([0, 2]))
+    assert fl.jit(lambda x: F.one_hot(x, 3))(fl.asarray([1])).tolist() == [[0, 1, 0]]
+    with pytest.raises(RuntimeError, match="smaller than num_classes"):
+        F.one_hot(fl.asarray([3]), 3)
 
 
 def test_large_numbers_lose_nothing():

@@ -11,7 +11,7 @@ from ..create import empty
 from ..module import Module
 from ..parameter import Parameter
 from ..tensor import Tensor
-from .layer import Layer, layer
+from .layer import Layer, changed, layer
 
 # ----------------------------------------------------------------------------------------------------- rectified ones
 
@@ -246,3 +246,20 @@ class Softmax2d(Layer):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D (got {input.ndim}D instead)")
         return F.softmax(input, -3)
+
+
+@layer(F.rrelu, shows="lower={lower}, upper={upper}")
+class RReLU(Layer):
+    """input where positive, else a slope times it: drawn from [lower, upper) in training, their mean in evaluation (Xu et al., 2015).
+
+    Tensors draw from the default generator. Arrays have none: use `functional.rrelu(x, ..., key=key)` there.
+    """
+
+    lower: float = 1 / 8
+    upper: float = 1 / 3
+    inplace: bool = False
+
+    def forward(self, input: Tensor | Array) -> Tensor | Array:
+        """See the class."""
+        out = self._op(input, self.lower, self.upper, self.training)
+        return changed(input, out) if self.inplace else out

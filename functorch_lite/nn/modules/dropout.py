@@ -35,6 +35,16 @@ class Dropout(_Dropout):
     """
 
 
+@layer(F.alpha_dropout)
+class AlphaDropout(_Dropout):
+    """In training, sets elements to selu's lowest value with probability p, and keeps mean and variance (Klambauer et al., 2017)."""
+
+
+@layer(F.feature_alpha_dropout)
+class FeatureAlphaDropout(_Dropout):
+    """`AlphaDropout` of whole channels of input [N, C, *]."""
+
+
 @layer(F.dropout1d)
 class Dropout1d(_Dropout):
     """`Dropout` of whole channels of input [N, C, L] or [C, L] (Tompson et al., 2015)."""

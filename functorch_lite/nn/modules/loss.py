@@ -190,6 +190,11 @@ class MultiMarginLoss(_Loss):
     reduction: str = "mean"
 
 
+@layer(F.multilabel_margin_loss)
+class MultiLabelMarginLoss(_Plain):
+    """The sum over pairs of a class that target names and one that it does not of max(0, 1 - input[named] + input[other])."""
+
+
 @layer(F.multilabel_soft_margin_loss)
 class MultiLabelSoftMarginLoss(_Weighted):
     """The mean over classes of the binary cross entropy of each, from logits."""
@@ -222,8 +227,27 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, anchor: Tensor | Array, positive: Tensor | Array, negative: Tensor | Array) -> Tensor | Array:
         """See the class."""
-        near, far = self.distance_function(anchor, positive), self.distance_function(anchor, negative)
-        if self.swap:
-            far = far.minimum(self.distance_function(positive, negative))
-        loss = F.relu(near - far + self.margin)
-        return loss.mean() if self.reduction == "mean" else loss.sum() if self.reduction == "sum" else loss
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+# -------------------------------------------------------------------------------------------------------- of sequences
+
+
+@layer(F.ctc_loss)
+class CTCLoss(_Loss):
+    """-log of the probability of all alignments of targets to log_probs, called with (log_probs, targets, input_lengths, target_lengths).
+
+    See `functional.ctc_loss`.
+    """
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ...core.array import Array
 from .. import functional as F
+from ..tensor import Tensor
 from .layer import Layer, layer, repeated
 
 
@@ -102,16 +104,121 @@ class AdaptiveAvgPool3d(_Adaptive):
     """The mean of each of output_size windows that cover volumes evenly."""
 
 
+@layer()
+class _AdaptiveMax(_Adaptive):
+    return_indices: bool = False
+
+
 @layer(F.adaptive_max_pool1d)
-class AdaptiveMaxPool1d(_Adaptive):
+class AdaptiveMaxPool1d(_AdaptiveMax):
     """The largest element of each of output_size windows that cover input [N, C, L] (or [C, L]) evenly."""
 
 
 @layer(F.adaptive_max_pool2d)
-class AdaptiveMaxPool2d(_Adaptive):
+class AdaptiveMaxPool2d(_AdaptiveMax):
     """The largest element of each of output_size windows that cover images evenly."""
 
 
 @layer(F.adaptive_max_pool3d)
-class AdaptiveMaxPool3d(_Adaptive):
+class AdaptiveMaxPool3d(_AdaptiveMax):
     """The largest element of each of output_size windows that cover volumes evenly."""
+
+
+# ------------------------------------------------------------------------------------------------------ other kinds
+
+
+class _MaxUnpool(Layer):
+    _n = 1
+
+    def forward(self, input: Tensor | Array, indices: Tensor | Array, output_size: tuple[int, ...] | None = None) -> Tensor | Array:
+        """See the class."""
+        return self._op(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def _ready(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
+        self.kernel_size, self.stride, self.padding = (repeated(v, self._n) for v in (self.kernel_size, self.stride, self.padding))
+
+
+@layer(shows="kernel_size={kernel_size}, stride={stride}, padding={padding}")
+class _MaxUnpooling(_MaxUnpool):
+    kernel_size: int | tuple[int, ...]
+    stride: int | tuple[int, ...] | None = None
+    padding: int | tuple[int, ...] = 0
+
+
+@layer(F.max_unpool1d)
+class MaxUnpool1d(_MaxUnpooling):
+    """`MaxPool1d` undone: zeros with the elements of input at indices. Called with (input, indices, output_size=None)."""
+
+
+@layer(F.max_unpool2d)
+class MaxUnpool2d(_MaxUnpooling):
+    """`MaxPool2d` undone: zeros with the elements of input at indices. Called with (input, indices, output_size=None)."""
+
+    _n = 2
+
+
+@layer(F.max_unpool3d)
+class MaxUnpool3d(_MaxUnpooling):
+    """`MaxPool3d` undone: zeros with the elements of input at indices. Called with (input, indices, output_size=None)."""
+
+    _n = 3
+
+
+@layer()
+class _FractionalMaxPool(Layer):
+    kernel_size: int | tuple[int, ...]
+    output_size: int | tuple[int, ...] | None = None
+    output_ratio: float | tuple[float, ...] | None = None
+    return_indices: bool = False
+    _n = 2
+
+    def _ready(self) -> None:
+        name = type(self).__name__
+        self.kernel_size = repeated(self.kernel_size, self._n)
+        if (self.output_size is None) == (self.output_ratio is None):
+            raise ValueError(f"{name}: exactly one of output_size and output_ratio is needed")
+        if self.output_ratio is None:
+            self.output_size = repeated(self.output_size, self._n)
+        else:
+            self.output_ratio = repeated(self.output_ratio, self._n)
+            if not all(0 < r < 1 for r in self.output_ratio):
+                raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {self.output_ratio}")
+
+
+@layer(F.fractional_max_pool2d)
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of each of output_size windows at random places of images (Graham, 2014).
+
+    Tensors draw from the default generator. Arrays have none: use `functional.fractional_max_pool2d(x, ..., key=key)` there.
+    """
+
+
+@layer(F.fractional_max_pool3d)
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of each of output_size windows at random places of volumes (Graham, 2014)."""
+
+    _n = 3
+
+
+@layer(shows="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}")
+class _LPPool(Layer):
+    norm_type: float
+    kernel_size: int | tuple[int, ...]
+    stride: int | tuple[int, ...] | None = None
+    ceil_mode: bool = False
+
+
+@layer(F.lp_pool1d)
+class LPPool1d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over each window of input [N, C, L] (or [C, L])."""
+
+
+@layer(F.lp_pool2d)
+class LPPool2d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over each window of images."""
+
+
+@layer(F.lp_pool3d)
+class LPPool3d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over each window of volumes."""

@@ -41,6 +41,13 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
+@layer(F.channel_shuffle, shows="groups={groups}")
+class ChannelShuffle(Layer):
+    """The channels of input [N, C, *] as [groups, C / groups], turned (Zhang et al., 2018)."""
+
+    groups: int
+
+
 @layer(F.pixel_shuffle, shows="upscale_factor={upscale_factor}")
 class PixelShuffle(Layer):
     """[..., C r^2, H, W] as [..., C, H r, W r] (Shi et al., 2016)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...refs import adaptive as adaptive_pools
 from ...refs import conv, pool, resize
 from ..table import Sample, array, row
 
@@ -112,8 +113,8 @@ for n in (1, 2, 3):
     row(getattr(pool, f"max_pool{n}d"), with_ties(n))
     row(getattr(pool, f"max_pool{n}d_with_indices"), with_ties(n))
     row(getattr(pool, f"avg_pool{n}d"), pools(n, array, *MEANS))
-    row(getattr(pool, f"adaptive_avg_pool{n}d"), adaptive(n, array))
-    row(getattr(pool, f"adaptive_max_pool{n}d"), adaptive(n, distinct))
+    row(getattr(adaptive_pools, f"adaptive_avg_pool{n}d"), adaptive(n, array))
+    row(getattr(adaptive_pools, f"adaptive_max_pool{n}d"), adaptive(n, distinct))
 
 # ---------------------------------------------------------------------------------------------------------- resizing
 
@@ -140,7 +141,7 @@ def _resampling(size, out, step, mode, align):
 
 def _interpolated(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
     if mode == "area":
-        return getattr(pool, f"adaptive_avg_pool{x.ndim - 2}d").op.reference(x, size)
+        return getattr(adaptive_pools, f"adaptive_avg_pool{x.ndim - 2}d").op.reference(x, size)
     for d in range(2, x.ndim):
         n = x.shape[d]
         out = int(n * scale_factor) if size is None else size[d - 2]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.dtype import complex128, float64
 from ...prims import linalg as prims
-from ...refs import linalg, norms, systems
+from ...refs import least_squares, linalg, norms, systems
 from ..table import INEXACT, NUMBERS, Sample, array, row
 from .linalg import DIFFERENCES, HERMITIAN, PHASE, SQUARES, _spread, general_matrices, hermitian_matrices, positive_matrices, with_statics
 
@@ -42,8 +42,9 @@ def cholesky_inputs(rng, dtype):
             yield Sample(*sample.args, upper=upper)
 
 
-row(linalg.cholesky, cholesky_inputs, INEXACT, tolerance=10, skip=dict.fromkeys(DIFFERENCES, HERMITIAN))
-for function in (linalg.lu_factor, linalg.lu):
+for function in (linalg.cholesky, linalg.cholesky_ex):
+    row(function, cholesky_inputs, INEXACT, tolerance=10, skip=dict.fromkeys(DIFFERENCES, HERMITIAN))
+for function in (linalg.lu_factor, linalg.lu_factor_ex, linalg.lu):
     row(function, general_matrices(OBLONGS), INEXACT, tolerance=10)
     row(function, of(squares, INVERTIBLE[:2]), INEXACT, tolerance=10)
 row(linalg.qr, of(spread, OBLONGS, ("reduced",), ("r",)), INEXACT, tolerance=10)
@@ -124,7 +125,23 @@ row(systems.solve, systems_of(squares, {}, {"left": False}), INEXACT, tolerance=
 row(systems.solve, vector_systems, INEXACT, tolerance=10)
 row(systems.solve_triangular, systems_of(factor, *TRIANGLES), INEXACT, tolerance=10)
 row(systems.lu_solve, factored_systems, INEXACT, tolerance=10)
-row(systems.inv, of(squares, INVERTIBLE), INEXACT, tolerance=10)
+for function in (systems.inv, systems.inv_ex, systems.inverse_square):
+    row(function, of(squares, INVERTIBLE), INEXACT, tolerance=10)
+row(systems.solve_ex, systems_of(squares, {}, {"left": False}), INEXACT, tolerance=10)
+row(
+    systems.tensorinv,
+    lambda rng, dtype: [Sample(np.reshape(squares(rng, (4, 4), dtype), s), ind) for s, ind in (((2, 2, 4), 2), ((4, 2, 2), 1))],
+    INEXACT,
+    tolerance=10,
+)
+
+
+def tensor_systems(rng, dtype):
+    for shape, b, dims in (((2, 2, 4), (2, 2), None), ((2, 4, 2), (4,), (0, 2)), ((4, 4), (4,), None)):
+        yield Sample(np.reshape(squares(rng, (4, 4), dtype), shape), array(rng, b, dtype), dims)
+
+
+row(systems.tensorsolve, tensor_systems, INEXACT, tolerance=10)
 
 
 def rank_one(rng, shape, dtype):
@@ -138,16 +155,17 @@ def pseudoinverses(rng, dtype):
         yield Sample(rank_one(rng, shape, dtype), differentiable=False)
 
 
-def least_squares(rng, dtype):
-    for a, b in (((3, 2), (3, 2)), ((2, 3), (2, 1)), ((2, 3, 2), (2, 3, 1)), ((2, 3, 3), (2, 3)), ((3, 2), (3,))):
-        yield Sample(spread(rng, a, dtype), array(rng, b, dtype))
+def fits(rng, dtype):
+    for driver in (None, "gels", "gelsy", "gelsd"):
+        for a, b in (((3, 2), (3, 2)), ((2, 3), (2, 1)), ((2, 3, 2), (2, 3, 1)), ((2, 3, 3), (2, 3)), ((3, 2), (3,))):
+            yield Sample(spread(rng, a, dtype), array(rng, b, dtype), driver=driver)
 
 
-row(systems.pinv, pseudoinverses, INEXACT, tolerance=10)
-row(systems.matrix_rank, general_matrices(OBLONGS), INEXACT)
-row(systems.matrix_rank, of(rank_one, FULL), INEXACT)
-row(systems.matrix_rank, hermitian_matrices, (float64, complex128))
-row(systems.lstsq, least_squares, INEXACT, tolerance=10)
+row(least_squares.pinv, pseudoinverses, INEXACT, tolerance=10)
+row(least_squares.matrix_rank, general_matrices(OBLONGS), INEXACT)
+row(least_squares.matrix_rank, of(rank_one, FULL), INEXACT)
+row(least_squares.matrix_rank, hermitian_matrices, (float64, complex128))
+row(least_squares.lstsq, fits, INEXACT, tolerance=10)
 
 # --------------------------------------------------------------------------------------------------------- determinants
 

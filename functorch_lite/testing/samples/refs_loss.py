@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import int64
-from ...refs import loss, margins
+from ...refs import likelihoods, loss, margins
 from ..table import Sample, array, row
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -149,13 +149,36 @@ def multi_margins(rng, dtype):
 row(margins.multi_margin_loss, multi_margins)
 
 
+def multilabel_margins(rng, dtype):
+    for reduction in REDUCTIONS:
+        yield Sample(array(rng, (2, 4), dtype), np.array([[1, 3, -1, 0], [2, 2, 0, -1]]), reduction)
+    yield Sample(array(rng, (3,), dtype), np.array([0, -1, 2]))
+    yield Sample(array(rng, (), dtype), np.asarray(0))
+
+
+row(margins.multilabel_margin_loss, multilabel_margins)
+
+
 def triplets(rng, dtype):
     for swap, reduction in ((False, "mean"), (True, "none")):
         yield Sample(*[array(rng, (2, 3), dtype) for _ in range(3)], swap=swap, reduction=reduction, margin=5.0)
 
 
 row(margins.triplet_margin_loss, triplets)
-row(margins.poisson_nll_loss, both(pairs(0.5, 2, 2, 5), pairs(0.5, 2, 2, 5, log_input=False, full=True)))
+
+
+def distances_of_triplets(rng, dtype):
+    near, far, other = (array(rng, (4,), dtype, 0, 2) for _ in range(3))
+    return [Sample(near, far, None, 5.0, "mean"), Sample(near, far, other, 5.0, "none")]
+
+
+def _triplet_reference(near, far, other, margin, reduction):
+    loss = np.maximum(near - (far if other is None else np.minimum(far, other)) + margin, 0)
+    return loss.mean().astype(loss.dtype) if reduction == "mean" else loss
+
+
+row(margins._of_distances, distances_of_triplets, reference=_triplet_reference)
+row(likelihoods.poisson_nll_loss, both(pairs(0.5, 2, 2, 5), pairs(0.5, 2, 2, 5, log_input=False, full=True)))
 
 
 def gaussians(rng, dtype):
@@ -163,4 +186,4 @@ def gaussians(rng, dtype):
         yield Sample(array(rng, (2, 3), dtype), array(rng, (2, 3), dtype), array(rng, shape, dtype, 0.5, 2), full=full, reduction=reduction)
 
 
-row(margins.gaussian_nll_loss, gaussians)
+row(likelihoods.gaussian_nll_loss, gaussians)

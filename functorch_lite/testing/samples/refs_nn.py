@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import float32, float64, int32, int64
-from ...refs import attention, channel_norm, normalization, norms, softmaxes
-from ..table import INEXACT, Sample, array, row
+from ...core.dtype import float32, float64, int64
+from ...refs import attention, channel_norm, dropout, normalization, norms, softmaxes
+from ..table import Sample, array, row
 
 
 def along_dims(rng, dtype):
@@ -142,15 +142,6 @@ def attentions(rng, dtype):
 row(attention.scaled_dot_product_attention, attentions)
 
 
-def embeddings(rng, dtype):
-    for size in ((3,), (2, 2), (), (0,)):
-        yield Sample(array(rng, size, int64, 0, 3), array(rng, (4, 2), dtype))
-    yield Sample(array(rng, (3,), int32, 0, 3), array(rng, (4, 2), dtype), padding_idx=-1, differentiable=False)
-
-
-row(attention.embedding, embeddings, INEXACT)
-row(attention.one_hot, lambda rng, dtype: [Sample(array(rng, s, dtype, 0, 3), 4) for s in ((3,), (2, 2), (), (0,))], (int32, int64))
-
 DRAWN = "a draw has no reference: tests/refs/test_nn.py tests its distribution"
 
 
@@ -165,12 +156,30 @@ def dropouts(shape):
 
 
 for function, shape in (
-    (attention.dropout, (2, 3)),
-    (attention.dropout1d, (2, 3, 2)),
-    (attention.dropout2d, (2, 2, 2, 2)),
-    (attention.dropout3d, (2, 2, 1, 2, 2)),
+    (dropout.dropout, (2, 3)),
+    (dropout.dropout1d, (2, 3, 2)),
+    (dropout.dropout2d, (2, 2, 2, 2)),
+    (dropout.dropout3d, (2, 2, 1, 2, 2)),
 ):
     row(function, dropouts(shape), skip={"value": DRAWN})
+
+
+def training_draws(rng, dtype):
+    key = rng.integers(0, 2**32, 2, np.uint32)
+    return [Sample(array(rng, (2, 3, 2), dtype), p, True, key=key) for p in (0.5, 1.0)]
+
+
+for function in (dropout.alpha_dropout, dropout.feature_alpha_dropout):
+    row(function, training_draws, skip={"value": DRAWN})
+
+
+def slopes(rng, dtype):
+    key = rng.integers(0, 2**32, 2, np.uint32)
+    x = array(rng, (2, 3), dtype)
+    return [Sample(x, 0.1, 0.3, True, key=key), Sample(x, training=False)]
+
+
+row(dropout.rrelu, slopes, skip={"value": DRAWN})
 
 
 def gumbel_draws(rng, dtype):
@@ -178,4 +187,4 @@ def gumbel_draws(rng, dtype):
     return [Sample(array(rng, (2, 3), dtype), 0.5, key=key), Sample(array(rng, (3,), dtype), hard=True, key=key, differentiable=False)]
 
 
-row(attention.gumbel_softmax, gumbel_draws, skip={"value": DRAWN})
+row(dropout.gumbel_softmax, gumbel_draws, skip={"value": DRAWN})

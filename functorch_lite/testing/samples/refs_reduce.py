@@ -98,5 +98,3 @@ row(
     lambda rng, dtype: [Sample(distinct(rng, (2, 3), dtype), dim=d, keepdim=k) for d in (None, 1) for k in (False, True)],
     ORDERED,
 )
-row(extreme._median, lambda rng, dtype: [Sample(distinct(rng, s, dtype)) for s in ((3,), (2, 3), ())], ORDERED)
-row(extreme.median_dim, untied(one_dim(distinct)), ORDERED)

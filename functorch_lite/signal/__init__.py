@@ -1,0 +1,3 @@
+"""Signal processing by name, as PyTorch's torch.signal has it."""
+
+from . import windows  # noqa: F401

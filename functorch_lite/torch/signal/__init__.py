@@ -1,0 +1,3 @@
+"""torch.signal: names only."""
+
+from . import windows  # noqa: F401
