@@ -36,6 +36,7 @@ LIKE = "_ArrayLike = _Operable | _np.ndarray | _np.generic | _complex\n_Ints = _
 
 def stubs() -> dict[str, str]:
     """Path in the package -> text."""
+    importlib.import_module(f"{PACKAGE}.torch")  # what installs methods has done so from here on
     made = {"core/array.pyi": _arrays(), "nn/tensor.pyi": _tensors()}
     for face, style in (("", Style("_Array", out=False)), ("torch", Style("_Tensor", out=True))):
         for space in ("", *SPACES):
@@ -148,8 +149,8 @@ def _members(cls: type, style: Style, seen: set[str]) -> Iterator[str]:
                 found = style.array  # in-place methods return their tensor
             differs = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""  # elementwise
             yield f"{mark}    def {name}({shown}) -> {'None' if name == '__init__' else found}: ...{differs}"
-        elif not callable(value):
-            yield f"    {name}: _Any"
+        else:
+            yield f"    def {name}(self, *args: _Any, **kwargs: _Any) -> _Any: ..." if callable(value) else f"    {name}: _Any"
 
 
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
