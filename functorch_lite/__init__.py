@@ -7,6 +7,7 @@ from .core.array import Array, asarray, block_until_ready, from_dlpack
 from .core.cell import Cell
 from .core.dtype import (
     bfloat16,
+    can_cast,
     complex64,
     complex128,
     finfo,

@@ -141,6 +141,15 @@ def promote_types(a, b) -> DType:
     return out
 
 
+def can_cast(from_, to) -> bool:
+    """Whether PyTorch converts the one to the other by itself (in `out=` and in-place results): never to a lower category.
+
+    >>> can_cast("float64", "float16"), can_cast("float32", "int64"), can_cast("int64", "bool")
+    (True, False, False)
+    """
+    return as_dtype(from_).category <= as_dtype(to).category
+
+
 def _yield_to(higher: DType | None, lower: DType | None) -> DType | None:
     """A lower tier changes a higher one only by its category."""
     if higher is None or lower is None:

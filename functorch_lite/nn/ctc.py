@@ -16,7 +16,7 @@ from ..core.dtype import INTEGER, int64
 from ..core.face import faced
 from ..core.op import Tensor, composite
 from ..errors import ConcretizationError
-from ..prims import algebra, bits, checks, compare, create, elementwise, index, order, shape
+from ..prims import algebra, bits, checks, compare, create, elementwise, index, order, reduce, shape
 from ..refs.arguments import accumulator, require, require_arrays, require_floating, require_reduction, shown
 from ..refs.loss import reduced, reduced_reference
 from ..refs.promotion import to_dtype
@@ -88,6 +88,15 @@ def _checked(log_probs, input_lengths, target_lengths, longest):
         yield checks.expect(lengths, ok, "RuntimeError", f"ctc_loss: expected {name} to have values from 0 to at most {most}")
 
 
+def _mass(log_probs, input_lengths):
+    """The sum of all probabilities of each sequence: of log_softmax a constant. Its derivative is a part of PyTorch's of the loss."""
+    steps, _, _ = log_probs.shape
+    at = create.iota((steps, input_lengths.shape[0]), 0, int64)
+    live = compare.lt(at, shape.broadcast(input_lengths, at.shape, (1,)))
+    each = elementwise.exp(log_probs)
+    return reduce.reduce_sum(compare.select(shape.broadcast(live, each.shape, (0, 1)), each, algebra.zeros(each.aval)), (0, 2))
+
+
 def _reference(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False, longest=0):
     """By going through all places at each time, in probabilities."""
     out, start = [], 0
@@ -154,6 +163,7 @@ def _ctc_loss(
     before = index.gather(alpha, [elementwise.sub(end, algebra.one_like(end))], (1,), (0,), ((0,), (0,)), mode="clip")
     before = compare.select(compare.eq(end, algebra.zeros(end.aval)), _least(before), before)
     loss = elementwise.neg(log_sum_of_three(last, before, _least(last)))
+    loss = create.graft(elementwise.add(loss, _mass(lp, input_lengths)), create.detach(loss))
     if zero_infinity:
         loss = compare.select(compare.eq(loss, algebra.full_like(loss, math.inf)), algebra.zeros(loss.aval), loss)
     if reduction == "mean":
@@ -194,8 +204,8 @@ def ctc_loss(
 
     log_probs [T, N, C] are logarithms of probabilities (or [T, C], of one sequence); targets are class indices, [N, S] or all on end;
     input_lengths and target_lengths [N], arrays or lists of ints, say how many of each count. 'mean' divides each loss by its target's
-    length first. A target that cannot be aligned has an infinite loss, or with zero_infinity 0, and no gradient. The derivative is that
-    by each of log_probs (PyTorch adds exp(log_probs), which log_softmax takes away again). RuntimeError for shapes, classes or lengths
+    length first. A target that cannot be aligned has an infinite loss, or with zero_infinity 0, and no gradient. The derivative is
+    PyTorch's, that of log_softmax(log_probs): it has exp(log_probs) more than that by each of log_probs alone. RuntimeError for shapes, classes or lengths
     that do not fit (lengths are unchecked under jit).
 
     >>> import functorch_lite as fl

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dtype import as_dtype
 from .tensor import Tensor
 
 
@@ -53,16 +52,6 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 )
 strided, sparse_coo = map(Layout, ("strided", "sparse_coo"))
-
-
-def can_cast(from_, to) -> bool:
-    """Whether promotion would let a value of the first dtype into an array of the second: bool, int, float, complex, upwards only.
-
-    >>> import functorch_lite.torch as torch
-    >>> torch.can_cast(torch.int64, torch.float16), torch.can_cast(torch.float32, torch.int64)
-    (True, False)
-    """
-    return as_dtype(from_).category <= as_dtype(to).category
 
 
 def _asking(name: str):

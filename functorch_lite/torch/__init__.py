@@ -10,6 +10,7 @@ from ..core.dtype import (
 )
 from ..core.dtype import (
     bfloat16,
+    can_cast,
     complex64,
     complex128,
     finfo,
@@ -106,7 +107,6 @@ from ..nn.legacy import LEGACY, typename
 from ..nn.queries import Layout as layout
 from ..nn.queries import MemoryFormat as memory_format
 from ..nn.queries import (
-    can_cast,
     channels_last,
     channels_last_3d,
     contiguous_format,

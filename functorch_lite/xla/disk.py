@@ -85,6 +85,13 @@ def key_of(text: str, device: jax.Device, options: dict | None, donate: tuple[in
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+@functools.cache
+def _find_lapack() -> None:
+    """Has jaxlib look LAPACK's functions up, which it does when it first lowers a call of one: an executable that calls them is a null
+    pointer without."""
+    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
+
+
 def load(key: str | None, inputs: int, outputs: int, device: jax.Device):
     """The executable of an entry; None if there is none that is ours and whole."""
     base = directory()
@@ -94,6 +101,8 @@ def load(key: str | None, inputs: int, outputs: int, device: jax.Device):
         payload = _read(base, key)
         if payload is None:
             return None
+        if b"lapack_" in payload:
+            _find_lapack()
         trees = jax.tree.structure(((0,) * inputs, {})), jax.tree.structure([0] * outputs)
         return serialize_executable.deserialize_and_load(payload, *trees, backend=device.client, execution_devices=[device])
     except Exception as error:  # whatever jax raises for a file that it cannot read: compile instead

@@ -305,11 +305,12 @@ def test_passes_apply_to_gradients():
 def test_a_program_that_draws_draws_anew_each_time_it_runs():
     import pickle
 
-    from functorch_lite.nn import create, generator
+    import functorch_lite.torch as torch
     from functorch_lite.nn import functional as F
+    from functorch_lite.nn import generator
 
-    x = create.ones(64)
-    f = lambda x: F.dropout(x, 0.5) * create.rand(64)
+    x = torch.ones(64)
+    f = lambda x: F.dropout(x, 0.5) * torch.rand(64)
 
     def drawn(f):
         generator.manual_seed(5)
@@ -322,5 +323,5 @@ def test_a_program_that_draws_draws_anew_each_time_it_runs():
         assert drawn(same) == expected
     seeded = fl.make_fx(lambda x: (generator.manual_seed(7), F.dropout(x))[1])(x)
     assert seeded(x).tolist() == seeded(x).tolist()
-    alone = fl.make_fx(lambda: create.randn(3))()
+    alone = fl.make_fx(lambda: torch.randn(3))()
     assert alone().tolist() != alone().tolist()

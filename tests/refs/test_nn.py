@@ -138,6 +138,20 @@ def test_padding_gets_no_gradient_in_rows_of_a_batch_either():
 # ----------------------------------------------------------------------------------------------------- numerical care
 
 
+def test_the_gradient_of_ctc_loss_is_that_of_the_logits():
+    x, targets = normal(5, 2, 4), fl.asarray([[1, 2], [3, 3]])
+    f = lambda x: F.ctc_loss(x, targets, [5, 4], [2, 2], reduction="sum")
+    of_logits = lambda x: f(fl.log_softmax(x, 2))
+    got, at = np.asarray(fl.grad(of_logits)(x)), np.asarray(x)
+    for place in ((0, 0, 0), (2, 1, 3), (4, 0, 2)):
+        step = np.zeros_like(at)
+        step[place] = 1e-6
+        difference = (of_logits(fl.asarray(at + step)) - of_logits(fl.asarray(at - step))).item() / 2e-6
+        np.testing.assert_allclose(got[place], difference, rtol=1e-6, atol=1e-8)
+    assert (got[4, 1] == 0).all()  # behind the second sequence's end
+    np.testing.assert_allclose(fl.grad(f)(fl.log_softmax(x, 2)), got, atol=1e-12)  # PyTorch's convention: the same without log_softmax
+
+
 def test_ctc_loss_of_what_cannot_be_aligned():
     x = normal(2, 1, 3)
     target = fl.asarray([[1, 1, 2]])

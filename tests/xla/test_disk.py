@@ -169,3 +169,22 @@ def test_eager_programs_too(tmp_path):
     *losses, compiles, lowered = run(tmp_path, COUNTING + LOOP)[0]
     assert compiles == "1" and int(lowered) >= 1
     assert run(tmp_path, COUNTING + LOOP)[0] == [*losses, "1", "0"]
+
+
+SOLVING = """
+    from functorch_lite.xla import compile as compiling
+    lowered, lower_with = [], compiling.lower_with
+    compiling.disk._SECONDS = 0.0
+    compiling.lower_with = lambda *args: lowered.append(args) or lower_with(*args)
+    import numpy as np
+    import functorch_lite as fl
+    found = np.asarray(fl.jit(fl.linalg.solve)(fl.asarray([[2.0, 0.0], [0.0, 4.0]]), fl.asarray([[2.0], [2.0]])))
+    print(len(lowered), *found.ravel())
+"""
+
+
+def test_a_loaded_program_finds_lapack(tmp_path):
+    """Whose functions jaxlib looks up when it lowers a call of them, which a process that only loads never does."""
+    (first, *solution), _ = run(tmp_path, SOLVING)
+    (second, *again), _ = run(tmp_path, SOLVING)
+    assert int(first) > int(second) == 0 and solution == again == ["1.0", "0.5"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.array import Array
 from .. import functional as F
+from ..module import Module
 from ..tensor import Tensor
 from .layer import Layer, layer, repeated
 
@@ -165,28 +166,34 @@ class MaxUnpool3d(_MaxUnpooling):
     _n = 3
 
 
-@layer()
-class _FractionalMaxPool(Layer):
-    kernel_size: int | tuple[int, ...]
-    output_size: int | tuple[int, ...] | None = None
-    output_ratio: float | tuple[float, ...] | None = None
-    return_indices: bool = False
+class _FractionalMaxPool(Module):
     _n = 2
+    _op = staticmethod(F.fractional_max_pool2d)
 
-    def _ready(self) -> None:
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        output_size: int | tuple[int, ...] | None = None,
+        output_ratio: float | tuple[float, ...] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
         name = type(self).__name__
-        self.kernel_size = repeated(self.kernel_size, self._n)
-        if (self.output_size is None) == (self.output_ratio is None):
+        if (output_size is None) == (output_ratio is None):
             raise ValueError(f"{name}: exactly one of output_size and output_ratio is needed")
-        if self.output_ratio is None:
-            self.output_size = repeated(self.output_size, self._n)
-        else:
-            self.output_ratio = repeated(self.output_ratio, self._n)
-            if not all(0 < r < 1 for r in self.output_ratio):
-                raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {self.output_ratio}")
+        self.kernel_size, self.return_indices = repeated(kernel_size, self._n), return_indices
+        self.output_size = None if output_size is None else repeated(output_size, self._n)
+        self.output_ratio = None if output_ratio is None else repeated(output_ratio, self._n)
+        if output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Tensor | Array):
+        """See the class."""
+        return self._op(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples)
 
 
-@layer(F.fractional_max_pool2d)
 class FractionalMaxPool2d(_FractionalMaxPool):
     """The largest element of each of output_size windows at random places of images (Graham, 2014).
 
@@ -194,11 +201,11 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """
 
 
-@layer(F.fractional_max_pool3d)
 class FractionalMaxPool3d(_FractionalMaxPool):
     """The largest element of each of output_size windows at random places of volumes (Graham, 2014)."""
 
     _n = 3
+    _op = staticmethod(F.fractional_max_pool3d)
 
 
 @layer(shows="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}")

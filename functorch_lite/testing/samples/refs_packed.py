@@ -78,7 +78,7 @@ row(former.triangular_solve, triangles, INEXACT, tolerance=10)
 
 # --------------------------------------------------------------------------------------------------------------- low rank
 
-DRAWN = "a draw has no reference: tests/refs/test_linalg.py compares what it says of the matrix"
+DRAWN = "a draw has no reference: tests/refs/test_factored.py compares what it says of the matrix"
 
 
 def low(rng, dtype, *, m: bool):
