@@ -29,6 +29,7 @@ from functorch_lite.core.array import block_until_ready as block_until_ready
 from functorch_lite.core.array import from_dlpack as from_dlpack
 from functorch_lite.core.cell import Cell as Cell
 from functorch_lite.core.dtype import DType as _DType
+from functorch_lite.core.dtype import can_cast as can_cast
 from functorch_lite.core.dtype import finfo as finfo
 from functorch_lite.core.dtype import iinfo as iinfo
 from functorch_lite.core.dtype import promote_types as promote_types

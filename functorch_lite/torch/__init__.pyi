@@ -8,6 +8,7 @@ import numpy as _np
 from functorch_lite.core.array import Array as _Array, Operable as _Operable
 from functorch_lite.core.dtype import DType as _DType
 from functorch_lite.core.dtype import DType as dtype
+from functorch_lite.core.dtype import can_cast as can_cast
 from functorch_lite.core.dtype import finfo as finfo
 from functorch_lite.core.dtype import iinfo as iinfo
 from functorch_lite.core.dtype import promote_types as promote_types
@@ -53,7 +54,6 @@ from functorch_lite.nn.queries import Layout as _Layout
 from functorch_lite.nn.queries import Layout as layout
 from functorch_lite.nn.queries import MemoryFormat as _MemoryFormat
 from functorch_lite.nn.queries import MemoryFormat as memory_format
-from functorch_lite.nn.queries import can_cast as can_cast
 from functorch_lite.nn.queries import detach as detach
 from functorch_lite.nn.queries import get_device as get_device
 from functorch_lite.nn.queries import is_complex as is_complex
