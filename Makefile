@@ -7,7 +7,7 @@ VENV ?= .venv
 JOBS ?= auto
 PY := $(VENV)/bin/python
 
-.PHONY: help demo test lint bench conformance notebooks clean
+.PHONY: help demo test lint bench conformance generated notebooks clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -27,8 +27,12 @@ bench: $(VENV)/.test  ## run the benchmarks (QUICK=1: in five minutes; PyTorch's
 	$(PY) -m benchmarks $(if $(QUICK),--quick)
 	$(if $(QUICK),,$(PY) -m benchmarks.growth)
 
-conformance: $(VENV)/.test  ## run the long sweeps
+conformance: $(VENV)/.test  ## run PyTorch's operator database (CONFORM=folder of the harness, TORCH_PYTHON=a Python with torch) and the long sweeps
+	$(if $(CONFORM),$(PY) -m conformance $(CONFORM) --python "$(TORCH_PYTHON)",@echo "Without CONFORM=folder-of-the-harness TORCH_PYTHON=a-python-with-torch only our own sweeps run.")
 	$(PY) -m pytest -q -n $(JOBS) -m slow
+
+generated: $(VENV)/.test  ## write what is made of the declarations: docs/operators.md, the stubs, the table of decompositions
+	$(PY) -m functorch_lite.testing.generated
 
 notebooks: $(VENV)/.notebooks  ## make what the notebooks need ready, and say how to open them
 	@echo "Ready. In an editor: open notebooks/01_transforms.ipynb and choose $(PY) as its kernel."

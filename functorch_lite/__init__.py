@@ -57,6 +57,7 @@ _LATER = {  # imported when they are first asked for: name -> its module, and it
     "explain": ("nn.explain", "explain"),
     "field": ("core.struct", "field"),
     "nn": ("nn", None),
+    "ops": ("catalog", "ops"),
     "optim": ("optim", None),
     "replace": ("core.struct", "replace"),
     "struct": ("core.struct", "struct"),

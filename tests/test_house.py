@@ -39,7 +39,8 @@ ROOMS = {
     "optim": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn"},
     "utils": FOUNDATION | {"core", "prims", "refs", "transforms", "tree", "nn", "optim", "random"},
     "torch": FOUNDATION | {"core", "fx", "refs", "transforms", "tree", "linalg", "fft", "masked", "special", "nn", "optim", "utils"},
-    "testing": FOUNDATION | {"core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim", "xla"},
+    "catalog": FOUNDATION | {"core", "refs", "decomp", "transforms"},
+    "testing": FOUNDATION | {"catalog", "core", "fx", "prims", "refs", "decomp", "transforms", "tree", "random", "nn", "optim", "xla"},
 }
 MAY_IMPORT_JAX = ("prims/", "xla/", "core/array.py", "transforms/interop.py", "testing/samples/", "testing/rivals.py")
 

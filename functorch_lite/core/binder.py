@@ -10,6 +10,7 @@ from .array import ARRAYS, Array, asarray
 from .dtype import NUMBERS, DType, as_dtype
 from .face import Face
 from .interpreter import STATE, VALUES
+from .out import call as call_into
 
 PLAIN = ("Pairs", "int", "bool", "str", "Dims", "Shape", "DType", "Body")  # annotations whose values differ whenever they compare unequal
 
@@ -194,8 +195,25 @@ def _binder(op, space: dict, operator: bool = False, reflected: bool = False) ->
         space["_write"] = write
         last.append(f"if _face is not None: _write(_op, _given, ({args}), ({statics}))")
     last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
+    if op.impl is None and op.view is None and not operator:
+        # a parameter that is given by name alone costs each call; so `out` stands last, past one that nobody gives
+        space["_into"], spread = call_into, any(h[0] == "*" and h != "*" for h in head)
+        extra, place = ("None", len(head)) if spread else ("_extra", head.index("*") if "*" in head else len(head))
+        head[place:place] = ["out=None"] if spread else ["_extra=None", "out=None"]
+        body.insert(0, f"if out is not {extra}: return _into(_op, {extra}, out, {_as_given(op.signature)})")
     lines = "\n    ".join([*body, *last])
     return f"def {op.name}({', '.join(head)}):\n    {lines}\n"
+
+
+def _as_given(signature) -> str:
+    """The arguments of a function with this signature, as the tuple and the dict to call it again with."""
+    args, named = "", ""
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY:
+            named += f"{p.name!r}: {p.name}, "
+        else:
+            args += f"*{p.name}, " if p.kind is p.VAR_POSITIONAL else f"{p.name}, "
+    return f"({args}), {{{named}}}"
 
 
 def _speller(op) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 
 from .array import Array, Operable, asarray
@@ -58,6 +59,13 @@ class Face:
         """Writes it."""
         raise NotImplementedError
 
+    fitted: Callable[..., Array]
+    """fitted(value, what, *, exact, apart, shared): a result of `what` as this may take it, in its dtype (which must be the result's, if `exact`).
+    It raises what PyTorch does for an `out=` that cannot. ``shared``: its storage is that of an argument too, which may not be if ``apart``."""
+
+    receive: Callable[[Array], None]
+    """Takes over a result that fits, and its shape."""
+
     def overwrite(self, value: Array, what: str) -> Face:
         """Writes the result of the op named `what`, as far as it fits, and gives itself."""
         raise NotImplementedError
@@ -106,7 +114,8 @@ def operand(x):
 
 
 def faced(function):
-    """A function of Arrays that is no op itself, for Faces too: it is given their values, and its results are made Faces."""
+    """A function of Arrays that is no op itself, for Faces too: it is given their values, and its results are made Faces.
+    As an op's, they may be written into those that stand in `out=`."""
 
     def value(x):
         if isinstance(x, Face):
@@ -115,6 +124,10 @@ def faced(function):
 
     @wraps(function)
     def either(*args, **kwargs):
+        if "out" in kwargs and (out := kwargs.pop("out")) is not None:
+            from .out import into
+
+            return into(function.__name__, either, out, args, kwargs, several=None)
         face = next((x for x in (*args, *kwargs.values()) if isinstance(x, Face)), None)
         if face is None:
             return function(*args, **kwargs)

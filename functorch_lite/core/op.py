@@ -26,6 +26,7 @@ For an op with several outputs (`multi`) ans, ct, tangents and outs are tuples.
     arrays                                          which arguments PyTorch wants as tensors; not all of the others may be numbers
     views, reshapes, overlaps, block                how it looks at its first argument (views, in-place writes)
     key, drawing, split                             it draws: by which key, whether at all, and how a key is split for rows
+    exact, apart                                    of `out=`: it must have the result's dtype; no argument may share elements with it
     reads                                           from which operand on its `checks` look at data
     inplace                                         its function takes a last `inplace=False`, by which a Face is given the result
     writes                                          (args, params) -> {place: value}: the arguments that PyTorch's face changes, and to what

@@ -11,6 +11,7 @@ from ..core.array import asarray as array_of
 from ..core.array import from_dlpack as of_dlpack
 from ..core.dtype import DType, as_dtype, float32
 from ..core.face import Face
+from ..core.out import into
 from ..refs import create
 from ..transforms.shapes import eval_shape
 from .queries import strided
@@ -42,14 +43,27 @@ def get_default_device() -> str:
     return DEFAULTS["device"] or "cpu"
 
 
-def made(make, device, requires_grad: bool) -> Tensor:
-    """What `make(device)` gives, as a Tensor; without data on the device 'meta'."""
+def made(make, device, requires_grad: bool, out: Tensor | None = None, name: str = "") -> Tensor:
+    """What `make(device)` gives, as a Tensor; without data on the device 'meta'. It is written into `out`, if there is one."""
+    if out is not None:
+        return into(name, lambda: Tensor.over(make(device or out.device)), out, (), {}, traits=("exact",))
     device = DEFAULTS["device"] if device is None else str(device)
     if device == "meta":
         out = Tensor.over(meta(eval_shape(lambda: make(None))))
     else:
         out = Tensor.over(make(device))
     return out.requires_grad_() if requires_grad else out
+
+
+def dtype_for(name: str, dtype, out: Tensor | None) -> DType:
+    """The dtype asked for, else that of `out`, else the default float."""
+    if out is None:
+        return as_dtype(dtype or DEFAULTS["dtype"])
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: argument 'out' must be a Tensor, got {type(out).__name__}")
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"{name}: dtype {as_dtype(dtype)} does not match dtype of out parameter ({out.dtype})")
+    return out.dtype
 
 
 # ------------------------------------------------------------------------------------------------------------ of data
@@ -175,13 +189,15 @@ def constructor(function, *, floats: bool):
     """A constructor of the functional face as one of Tensors. ``floats``: it makes floats, of the default dtype."""
     name = function.__name__
 
-    def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, **named):
+    def f(*args, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory: bool = False, out=None, **named):
         if layout is not None and layout is not strided:
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         args = [a.array if isinstance(a, Tensor) else a for a in args]
-        if dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
+        if out is not None:
+            dtype = dtype_for(name, dtype, out)
+        elif dtype is None and (floats or name in ("arange", "full") and any(isinstance(a, float) for a in (*args, *named.values()))):
             dtype = DEFAULTS["dtype"]
-        return made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad)
+        return made(lambda device: function(*args, dtype=dtype, device=device, **named), device, requires_grad, out, name)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A Tensor made by `fl.{name}`, of the default dtype where it makes floats."

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..core.dtype import BOOL, FLOAT, INTEGER, as_dtype, int64
 from ..core.face import Face
+from ..core.out import into
 from ..refs import random, samplers
 from ..refs.arguments import require, shown
-from .create import DEFAULTS, made
+from .create import DEFAULTS, dtype_for, made
 from .generator import Generator, default_generator
 from .tensor import Tensor, without_history
 
@@ -50,6 +51,7 @@ def _new(draw):
     def f(
         *args,
         generator=None,
+        out=None,
         dtype=None,
         device=None,
         requires_grad: bool = False,
@@ -59,8 +61,10 @@ def _new(draw):
         **named,
     ) -> Tensor:
         dtype, args, named = dtype and as_dtype(dtype), [_value(a) for a in args], {k: _value(v) for k, v in named.items()}
+        if out is not None:
+            dtype = dtype_for(draw.__name__, dtype, out)
         key = _key(generator)
-        return made(lambda device: _on(draw(key, dtype, *args, **named), device), device, requires_grad)
+        return made(lambda device: _on(draw(key, dtype, *args, **named), device), device, requires_grad, out, draw.__name__)
 
     return _named(f, draw.__name__, draw.__doc__)
 
@@ -166,12 +170,13 @@ rand_like, randn_like, randint_like = _like("rand_like", rand), _like("randn_lik
 def _of(draw, *, method: bool = True):
     """A function that draws as its first tensor says, ``draw(key, *arrays and numbers)``; its docstring is the draw's."""
 
-    def f(*args, generator=None, **named) -> Tensor:
+    def f(*args, generator=None, out=None, **named) -> Tensor:
         x = args[0] if args else named["input"]
         if isinstance(x, Tensor) and x.device == "meta":
             raise NotImplementedError(f"{draw.__name__}: a tensor on the device 'meta' has no data to draw by; use one on 'cpu'")
         key = _key(generator)
-        return Tensor.over(draw(key, *map(_value, args), **{k: _value(v) for k, v in named.items()}))
+        drawn = Tensor.over(draw(key, *map(_value, args), **{k: _value(v) for k, v in named.items()}))
+        return drawn if out is None else into(draw.__name__, lambda: drawn, out, (), {}, traits=("exact",))
 
     if method:
         setattr(Tensor, draw.__name__, f)

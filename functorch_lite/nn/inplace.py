@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.array import Array, Operable
+import warnings
+
+from ..core.array import Array, Operable, is_meta
 from ..core.dtype import NUMBERS, category_of
 from ..core.face import read
 from ..refs.copies import fill
 from ..refs.promotion import broadcast_shapes, expand_to, to_dtype
+from .grad_mode import is_grad_enabled
 
 
 def written(target, new) -> Array:
@@ -20,6 +23,11 @@ def fitting(target, new: Array, what: str) -> Array:
     """The result of an op as what may be written into `target`: of its shape, in its dtype if that can hold its category."""
     if new.shape != target.aval.shape:
         raise RuntimeError(f"{what}: output with shape {list(target.shape)} doesn't match the broadcast shape {list(new.shape)}")
+    return held_by(target, new, what)
+
+
+def held_by(target, new: Array, what: str) -> Array:
+    """A result in the dtype of `target`, if that can hold its category."""
     if new.dtype.category > target.dtype.category:
         raise RuntimeError(f"{what}: result type {new.dtype} can't be cast to the desired output type {target.dtype}")
     return to_dtype(new, target.dtype)
@@ -36,6 +44,46 @@ class InPlace:
                 setattr(InPlace, name, method)
                 return method.__get__(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fitted(self, value: Array, what: str, *, exact: bool, apart: bool, shared: bool) -> Array:
+        """See `Face.fitted`."""
+        if is_grad_enabled() and (self.requires_grad or self.made(value).requires_grad):
+            raise RuntimeError(
+                f"{what}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad. Use "
+                "what the call returns, or call it under no_grad()"
+            )
+        if exact and value.dtype is not self.dtype:
+            raise RuntimeError(f"{what}: Expected out tensor to have dtype {value.dtype}, but got {self.dtype} instead")
+        if is_meta(value) is not is_meta(self.peek()):
+            raise RuntimeError(
+                f"{what}: the result is on the device {value.device}, and cannot be written into an out tensor on {self.device}"
+            )
+        value = held_by(self, value, what)
+        if shared and apart:
+            raise RuntimeError(
+                f"{what}: unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+        if value.shape != self.aval.shape and (shared or self._look is not None):
+            raise RuntimeError(
+                f"{what}: unsupported operation: the out tensor has shape {list(self.shape)} and the result {list(value.shape)}, and a view, or a "
+                "tensor that shares its elements with an argument, is not resized: elements of the written-to tensor refer to a single memory "
+                "location. Give an out tensor of its own, or none"
+            )
+        return value
+
+    def receive(self, value: Array) -> None:
+        """See `Face.receive`."""
+        if value.shape == self.aval.shape:
+            self._assign(value)
+            return
+        if self.aval.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(self.shape)}, which does not match the required output "
+                f"shape {list(value.shape)}. Give an out tensor of that shape, or one without elements",
+                stacklevel=5,
+            )
+        self._assign(value)
 
     def copy_(self, src, non_blocking: bool = False):
         """Takes over the elements of `src`, broadcast, in its own dtype."""

@@ -50,7 +50,12 @@ class View:
     def forth(self, value: Array) -> Array:
         """The view of a value."""
         out = STATE.current.bind(self.op, (value, *self.rest), self.params)
-        return out if self.index is None else out[self.index]
+        out = out if self.index is None else out[self.index]
+        if out.aval.shape != self.aval.shape:
+            raise RuntimeError(
+                f"a view by {self.op.name} of shape {list(self.aval.shape)} is used after its base was resized (by out=): take it again from the base"
+            )
+        return out
 
     def back(self, base: Array, new: Array) -> Array:
         """The base after the view was given these elements."""

@@ -7,8 +7,7 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import BOOL, COMPLEX, INTEGER, as_dtype, uint8
-from . import algebra, orders
-from .families import linear, require, zero
+from .families import linear, pointwise_batch, require, rows_batch, zero
 
 # --------------------------------------------------------------------------------------------------------- by value
 
@@ -32,18 +31,13 @@ def _convert_reference(x, dtype):
         return x.astype(dtype.dtype)
 
 
-def _convert_batch(size, args, dims, dtype):
-    return convert(args[0], dtype), dims[0]
-
-
 convert = linear(
     "convert_element_type",
     "x: Tensor, dtype: DType",
     impl=_convert_impl,
-    traits={"ordered": orders.same(_convert_impl)},
     meta=lambda x, dtype: aval(x.shape, dtype),
     transpose=lambda ct, x, dtype: (convert(ct, x.dtype),),  # from complex to real it is `real`, whose adjoint is embedding
-    batch=_convert_batch,
+    batch=pointwise_batch(lambda: convert),
     reference=_convert_reference,
     doc="""x as another dtype, by PyTorch's rules: floats are truncated to ints (which wrap around where they are narrow), a complex
     number keeps its real part, and whatever is not zero is True. The derivative is zero where an end is an integer or bool.""",
@@ -92,7 +86,7 @@ bitcast = zero(
     "x: Tensor, dtype: DType",
     impl=_bitcast_impl,
     meta=_bitcast_meta,
-    batch=lambda size, args, dims, dtype: (bitcast(algebra.move(args[0], dims[0], 0), dtype), 0),
+    batch=rows_batch(lambda: bitcast),
     reference=_bitcast_reference,
     doc="""The bits of x read as another dtype. Narrower elements come in a new last dimension; wider ones are made of the last
     dimension, which must be of the right size.""",

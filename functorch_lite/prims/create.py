@@ -6,8 +6,7 @@ import numpy as np
 from jax import lax
 
 from ..core.aval import aval
-from . import orders
-from .families import ONE, ZERO, elementwise, zero
+from .families import ONE, ZERO, elementwise, pointwise_batch, zero
 
 
 def _no_batch(size, args, dims, *params):
@@ -46,9 +45,8 @@ detach = zero(
     "detach",
     "x: Tensor",
     impl=lambda x: x,
-    traits={"ordered": orders.same(lambda x: x)},
     meta=lambda x: aval(x.shape, x.dtype),
-    batch=lambda size, args, dims: (detach(args[0]), dims[0]),
+    batch=pointwise_batch(lambda: detach),
     reference=lambda x: x,
     doc="x, through which no derivative passes.",
 )

@@ -92,6 +92,55 @@ def pointwise_batch(op_of):
     return batch
 
 
+def rows_batch(op_of):
+    """Batching of an op on the last dimensions of its arrays: rows are one more dimension in front."""
+
+    def batch(size, args, dims, *params):
+        out = op_of().op.bind(*[algebra.front(size, x, d) for x, d in zip(args, dims)], params=params)
+        return (out, (0,) * len(out)) if out.__class__ is tuple else (out, 0)
+
+    return batch
+
+
+def SAME(param, d: int, size: int):
+    """A parameter that does not speak of dimensions."""
+    return param
+
+
+def DIM(param: int, d: int, size: int) -> int:
+    """The number of a dimension, where there is one more at d."""
+    return param + (param >= d)
+
+
+def DIMS(param: tuple, d: int, size: int) -> tuple:
+    """The numbers of dimensions."""
+    return tuple([i + (i >= d) for i in param])
+
+
+def each(neutral):
+    """Something for each dimension; along that of the batch this."""
+    return lambda param, d, size: (*param[:d], neutral, *param[d:])
+
+
+def SIZES(param: tuple, d: int, size: int) -> tuple:
+    """A size for each dimension: that of the batch as it is."""
+    return (*param[:d], size, *param[d:])
+
+
+def dims_batch(op_of, *kinds, reduces: bool = False):
+    """Batching of an op that is told its dimensions: `kinds` say how each static parameter speaks of them. One that ``reduces`` loses those
+    of its first parameter."""
+
+    def batch(size, args, dims, *params):
+        args, d = algebra.align(size, args, dims)
+        out = op_of().op.bind(*args, params=tuple([kind(p, d, size) for kind, p in zip(kinds, params)]))
+        if reduces:
+            d -= sum(i < d for i in (params[0] if params[0].__class__ is tuple else params[:1]))
+        return (out, (d,) * len(out)) if out.__class__ is tuple else (out, d)
+
+    return batch
+
+
 def _names(n: int, names: str | None) -> list[str]:
     return names.split() if names else ["x", "y", "z", "w"][:n]
 

@@ -13,7 +13,7 @@ from jax import lax
 
 from ..core.aval import aval
 from . import algebra, compare, convert, create, elementwise, shape
-from .families import linear, require
+from .families import linear, require, rows_batch
 
 _KINDS = {"fft": lax.FftType.FFT, "ifft": lax.FftType.IFFT, "rfft": lax.FftType.RFFT, "irfft": lax.FftType.IRFFT}
 
@@ -74,7 +74,7 @@ fft_general = linear(
     impl=lambda x, kind, lengths: lax.fft(x, _KINDS[kind], lengths),
     meta=_meta,
     transpose=_transpose,
-    batch=lambda size, args, dims, kind, lengths: (fft_general(algebra.move(args[0], dims[0], 0), kind, lengths), 0),
+    batch=rows_batch(lambda: fft_general),
     reference=_reference,
     doc="""The discrete Fourier transform (kind fft, ifft, rfft or irfft) over the last dimensions, of these lengths (those of the
     signal, where x is a half spectrum); inverses divide by their product.""",

@@ -14,7 +14,7 @@ from ..core.aval import aval
 from ..core.dtype import int32
 from ..errors import NonDifferentiableError
 from . import algebra, compare, convert, create, elementwise, matrix, parts, shape
-from .families import general, require, zero
+from .families import general, require, rows_batch, zero
 from .parts import conj_of
 
 
@@ -27,16 +27,6 @@ def require_matrices(name: str, *avals, square: bool = False) -> None:
         if square:
             m, n = a.shape[-2:]
             require(m == n, name, f"expected batches of square matrices, but they are {m} by {n} matrices: {a}", RuntimeError)
-
-
-def rows_batch(op_of, outs: int = 0):
-    """The batch rule of an op on matrices: one more leading dimension. `outs` counts the outputs of a multi-output op."""
-
-    def batch(size, args, dims, *params):
-        out = op_of()(algebra.move(args[0], dims[0], 0), *params)
-        return out, (0,) * outs if outs else 0
-
-    return batch
 
 
 # -------------------------------------------------------------------------------------------------- triangular solve
@@ -207,7 +197,7 @@ lu = general(
     impl=lambda x: tuple(lax.linalg.lu(x)),
     meta=_lu_meta,
     jvp=_lu_jvp,
-    batch=rows_batch(lambda: lu, 3),
+    batch=rows_batch(lambda: lu),
     reference=_lu_reference,
     doc="""The LU factorization with partial pivoting of x [m, n]: L (unit diagonal, below) and U packed in one matrix; pivots
     (int32, from 0): row i was swapped with row pivots[i]; and the permutation (int32) with x[permutation] = L U.""",
@@ -283,7 +273,7 @@ qr = general(
     impl=lambda x, full_matrices: tuple(lax.linalg.qr(x, full_matrices=full_matrices)),
     meta=_qr_meta,
     jvp=_qr_jvp,
-    batch=rows_batch(lambda: qr, 2),
+    batch=rows_batch(lambda: qr),
     reference=lambda x, full_matrices: tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced")),
     doc="""x [m, n] = Q R, Q with orthonormal columns, R upper triangular with a real diagonal; Q is [m, m] if `full_matrices`, else
     [m, min(m, n)]. Differentiable where the leading min(m, n) columns are independent, but not the full form of a tall matrix.""",

@@ -8,7 +8,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import int32, int64
 from . import algebra, compare, create, elementwise, index, shape
-from .families import INEXACT, NUMERIC, ORDERED, general, linear, require, require_category
+from .families import DIM, INEXACT, NUMERIC, ORDERED, SAME, dims_batch, general, linear, require, require_category, rows_batch
 
 
 def shift(x, dim: int, reverse: bool = False, fill: float = 0):
@@ -32,12 +32,7 @@ def _along(name, categories, outs=None):
 
 
 def _along_batch(op_of):
-    def batch(size, args, dims, dim, reverse):
-        args, d = algebra.align(size, args, dims)
-        out = op_of()(*args, dim + (dim >= d), reverse)
-        return (out, (d,) * len(out)) if out.__class__ is tuple else (out, d)
-
-    return batch
+    return dims_batch(op_of, DIM, SAME)
 
 
 def _backward(reference, reverse, x, dim):
@@ -264,12 +259,6 @@ def _sort_linearize(primals, nonzero, dim, num_keys, descending):
     return out, lambda tangents: _permute_tangents(tangents, source, dim)
 
 
-def _sort_batch(size, args, dims, dim, num_keys, descending):
-    args, d = algebra.align(size, args, dims)
-    out = sort(args, dim + (dim >= d), num_keys, descending)
-    return out, (d,) * len(out)
-
-
 def _sort_reference(xs, dim, num_keys=1, descending=False):
     flip = (lambda x: np.flip(x, dim)) if descending else (lambda x: x)
     xs = [flip(x) for x in xs]
@@ -286,7 +275,7 @@ sort = general(
     meta=_sort_meta,
     jvp=_sort_jvp,
     linearize=_sort_linearize,
-    batch=_sort_batch,
+    batch=dims_batch(lambda: sort, DIM, SAME, SAME),
     reference=_sort_reference,
     doc="""The operands in the order along dim of the first num_keys of them; stable. NaN counts as the largest; complex numbers are
     ordered by their real, then imaginary part.""",
@@ -317,10 +306,6 @@ def _top_k_reference(x, k):
     return np.take_along_axis(x, positions, -1), positions
 
 
-def _top_k_batch(size, args, dims, k):
-    return top_k(algebra.move(args[0], dims[0], 0), k), (0, 0)
-
-
 top_k = general(
     "top_k",
     "x: Tensor, k: int",
@@ -328,7 +313,7 @@ top_k = general(
     impl=_top_k_impl,
     meta=_top_k_meta,
     jvp=lambda ans, primals, tangents, k: _picked_jvp(ans, primals, tangents, primals[0].ndim - 1),
-    batch=_top_k_batch,
+    batch=rows_batch(lambda: top_k),
     reference=_top_k_reference,
     doc="The k largest elements along the last dimension, in falling order, and their positions (int64); NaN counts as the largest.",
 )

@@ -58,11 +58,6 @@ def arranged(op, values, orders, params):
 # ------------------------------------------------------------------------------------------------------- rules
 
 
-def same(impl):
-    """The rule of an op on elements, which takes no other array."""
-    return lambda values, orders, *params: (impl(*values, *params), orders[0])
-
-
 def per_dim(impl, each: int):
     """The rule of an op whose first ``each`` parameters have a number for each dimension, and which keeps the dimensions. Further
     arguments are scalars."""

@@ -15,7 +15,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import INTEGER, uint8, uint16, uint32, uint64
 from . import algebra, create
-from .families import require, zero
+from .families import require, rows_batch, zero
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
@@ -88,16 +88,12 @@ def _bits(key, shape, bits):
     return lax.reshape(out, (*lead, *shape))
 
 
-def _bits_batch(size, args, dims, *params):
-    return random_bits(algebra.move(args[0], dims[0], 0), *params), 0
-
-
 random_bits = zero(
     "random_bits",
     "key: Tensor, shape: Shape, bits: int",
     impl=_bits,
     meta=_bits_meta,
-    batch=_bits_batch,
+    batch=rows_batch(lambda: random_bits),
     draws=0,
     traits={"split": lambda key, size: split_rows(key, size)},
     doc="Uniformly random unsigned integers [*rows of keys, *shape] of 8, 16, 32 or 64 bits.",

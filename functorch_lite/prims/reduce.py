@@ -10,7 +10,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import BOOL, int64
 from . import algebra, compare, elementwise, order, orders, shape
-from .families import NUMERIC, ORDERED, general, linear, require, require_category, zero
+from .families import DIM, DIMS, NUMERIC, ORDERED, dims_batch, general, linear, require, require_category, zero
 
 
 def reduced(x, dims):
@@ -33,11 +33,7 @@ def reduce_meta(name, categories, empty: bool = True):
 
 
 def reduce_batch(op_of):
-    def batch(size, args, dims, over, *params):
-        (x,), (d,) = args, dims
-        return op_of()(x, tuple([i + (i >= d) for i in over]), *params), d - sum(i < d for i in over)
-
-    return batch
+    return dims_batch(op_of, DIMS, reduces=True)
 
 
 def spread(x, like, dims):
@@ -199,16 +195,12 @@ def _position_meta(name):
 
 
 def _position(name, impl, reference, doc):
-    def batch(size, args, dims, dim):
-        (x,), (d,) = args, dims
-        return function(x, dim + (dim >= d)), d - (dim < d)
-
     function = zero(
         name,
         "x: Tensor, dim: int",
         impl=lambda x, dim: impl(x.astype(np.int8) if x.dtype == np.bool_ else x, dim, np.int64),
         meta=_position_meta(name),
-        batch=batch,
+        batch=dims_batch(lambda: function, DIM, reduces=True),
         reference=reference,
         doc=doc,
     )

@@ -15,8 +15,8 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import bool_, int32
 from ..errors import NonDifferentiableError
-from .families import general, require, zero
-from .linalg import require_matrices, rows_batch
+from .families import general, require, rows_batch, zero
+from .linalg import require_matrices
 
 # ------------------------------------------------------------------------------------------ of a batch [b, m, n] of matrices
 
@@ -180,7 +180,7 @@ geqrf = general(
     impl=_geqrf_impl,
     meta=_geqrf_meta,
     jvp=_no_derivative("geqrf"),
-    batch=rows_batch(lambda: geqrf, 2),
+    batch=rows_batch(lambda: geqrf),
     reference=_geqrf_reference,
     doc="""The QR factorization of x [m, n] as LAPACK packs it: R on and above the diagonal; below, the vectors of the reflectors
     1 - tau v v^H whose product is Q (v is 1 on the diagonal); and the min(m, n) numbers tau.""",
@@ -301,7 +301,7 @@ ldl = general(
     impl=_ldl_impl,
     meta=_ldl_meta,
     jvp=_no_derivative("ldl"),
-    batch=rows_batch(lambda: ldl, 3),
+    batch=rows_batch(lambda: ldl),
     reference=_ldl_reference,
     doc="""x = L D L^T (D L^H if `hermitian`) with the pivoting of Bunch and Kaufman, for symmetric or Hermitian x [n, n], of which the
     lower triangle is read: (L and D packed, pivots, info). D has blocks of 1 and 2; pivots (int32, from 1) are LAPACK's: row k was
@@ -366,7 +366,7 @@ interchanges = zero(
     multi=True,
     impl=_interchanges_impl,
     meta=_interchanges_meta,
-    batch=rows_batch(lambda: interchanges, 2),
+    batch=rows_batch(lambda: interchanges),
     reference=_interchanges_reference,
     doc="""What the pivots of `ldl` say: (orders [..., n, n + 1], firsts). Column j of orders is where the rows of column j of the packed
     L come from if the exchanges after it are made in it too, and the last column where those of the whole do; firsts marks where a

@@ -10,7 +10,7 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import bool_
 from . import algebra, compare, create, orders, reduce
-from .families import linear, require
+from .families import DIM, DIMS, SAME, SIZES, dims_batch, each, linear, require
 
 # ------------------------------------------------------------------------------------------------------- broadcast
 
@@ -119,7 +119,7 @@ flip = linear(
     impl=lax.rev,
     meta=_flip_meta,
     transpose=lambda ct, x, dims: (flip(ct, dims),),
-    batch=lambda size, args, at, dims: (flip(args[0], tuple([i + (i >= at[0]) for i in dims])), at[0]),
+    batch=dims_batch(lambda: flip, DIMS),
     reference=np.flip,
     traits={"ordered": orders.along(lax.rev)},
     doc="x in reverse order along dims.",
@@ -154,11 +154,6 @@ def insert(at: int, value: int, *each):
     return [(*t[:at], value, *t[at:]) for t in each]
 
 
-def _slice_batch(size, args, dims, starts, limits, strides):
-    (x,), (d,) = args, dims
-    return slice_(x, *insert(d, 0, starts), *insert(d, size, limits), *insert(d, 1, strides)), d
-
-
 slice_ = linear(
     "slice",
     "x: Tensor, starts: Dims, limits: Dims, strides: Dims",
@@ -169,7 +164,7 @@ slice_ = linear(
     },
     meta=_slice_meta,
     transpose=_slice_transpose,
-    batch=_slice_batch,
+    batch=dims_batch(lambda: slice_, each(0), SIZES, each(1)),
     reference=lambda x, starts, limits, strides: x[tuple(map(slice, starts, limits, strides))],
     doc="Every strides[i]-th element from starts[i] up to limits[i], along each dimension i.",
 )
@@ -277,11 +272,6 @@ def _pieces_transpose(cts, x, ends, dim):
     return (concatenate(cts, dim),)
 
 
-def _pieces_batch(size, args, dims, ends, dim):
-    (x,), (d,) = args, dims
-    return pieces(x, ends, dim + (dim >= d)), (d,) * len(ends)
-
-
 pieces = linear(
     "pieces",
     "x: Tensor, ends: Dims, dim: int",
@@ -289,7 +279,7 @@ pieces = linear(
     impl=lambda x, ends, dim: tuple([lax.slice_in_dim(x, start, end, axis=dim) for start, end in zip((0, *ends), ends)]),
     meta=_pieces_meta,
     transpose=_pieces_transpose,
-    batch=_pieces_batch,
+    batch=dims_batch(lambda: pieces, SAME, DIM),
     reference=lambda x, ends, dim: tuple(np.split(x, ends[:-1], dim)),
     doc="x cut along dim at these rising positions, the last of which is its size. In reverse the pieces are joined (a slice each would be "
     "padded, and the paddings added: four times as slow).",
@@ -301,18 +291,13 @@ def part(x, dim: int, start: int, limit: int):
     return slice_(x, (*(0,) * dim, start, *(0,) * (x.ndim - dim - 1)), (*x.shape[:dim], limit, *x.shape[dim + 1 :]), (1,) * x.ndim)
 
 
-def _concatenate_batch(size, args, dims, dim):
-    args, d = algebra.align(size, args, dims)
-    return concatenate(args, dim + (dim >= d)), d
-
-
 concatenate = linear(
     "concatenate",
     "operands: Tensors, dim: int",
     impl=lambda *rest: lax.concatenate(rest[:-1], rest[-1]),
     meta=_concatenate_meta,
     transpose=_concatenate_transpose,
-    batch=_concatenate_batch,
+    batch=dims_batch(lambda: concatenate, DIM),
     over=None,
     reference=np.concatenate,
     traits={"ordered": orders.concatenated},

@@ -14,7 +14,7 @@ from jax import lax
 from ..core.aval import aval
 from ..errors import LinAlgError
 from . import compare, convert, elementwise, linalg, matrix, parts
-from .families import general
+from .families import general, rows_batch
 
 
 def _finite(name):
@@ -58,7 +58,7 @@ eigh = general(
     impl=_eigh_impl,
     meta=_eigh_meta,
     jvp=_eigh_jvp,
-    batch=linalg.rows_batch(lambda: eigh, 2),
+    batch=rows_batch(lambda: eigh),
     checks=_finite("eigh"),
     reference=_eigh_reference,
     doc="""The eigenvalues (real, rising) and orthonormal eigenvectors (columns) of Hermitian x, of which one triangle is read. Its
@@ -92,7 +92,7 @@ eig = general(
     impl=lambda x: tuple(lax.linalg.eig(x, compute_left_eigenvectors=False)),
     meta=_eig_meta,
     jvp=_eig_jvp,
-    batch=linalg.rows_batch(lambda: eig, 2),
+    batch=rows_batch(lambda: eig),
     checks=_finite("eig"),
     reference=lambda x: tuple([y.astype(np.result_type(x.dtype, np.complex64)) for y in np.linalg.eig(x)]),
     doc="The eigenvalues and eigenvectors (columns of norm 1) of x, both complex, in no particular order.",
@@ -160,10 +160,6 @@ def _svd_jvp(ans, primals, tangents, full_matrices, compute_uv):
     return du, ds, dvh
 
 
-def _svd_batch(size, args, dims, full_matrices, compute_uv):
-    return linalg.rows_batch(lambda: svd, 3 if compute_uv else 1)(size, args, dims, full_matrices, compute_uv)
-
-
 def _svd_reference(x, full_matrices, compute_uv):
     out = np.linalg.svd(x, full_matrices, compute_uv)
     return tuple(out) if compute_uv else (out,)
@@ -176,7 +172,7 @@ svd = general(
     impl=_svd_impl,
     meta=_svd_meta,
     jvp=_svd_jvp,
-    batch=_svd_batch,
+    batch=rows_batch(lambda: svd),
     checks=_finite("svd"),
     reference=_svd_reference,
     doc="""The singular value decomposition x = U S V^H as (U, S, V^H), or (S,) alone: S real and falling; U and V^H square if

@@ -15,10 +15,10 @@ from jax import lax
 from ..core.aval import aval
 from ..core.dtype import int32
 from . import algebra, index, orders, shape
-from .families import NUMERIC, ORDERED, general, linear, require, require_category, zero
+from .families import DIMS, NUMERIC, ORDERED, dims_batch, general, linear, require, require_category, zero
 from .reduce import flatten, limit
 from .window_choice import window_pick, window_winner
-from .window_spec import SPEC, counts_of, dilated, padded_shape, spec_ok, wider, windows
+from .window_spec import SPEC, SPEC_KINDS, counts_of, dilated, padded_shape, spec_ok, windows
 
 _COMPARED = 16  # elements of a window up to which a gradient is a selection for each
 _UNROLLED = 64  # elements of a window up to which a program has a term for each; a larger window is a loop over them
@@ -34,10 +34,7 @@ def _meta(name, categories):
 
 
 def _batch(op_of):
-    def batch(size, args, dims, *spec):
-        return op_of()(args[0], *wider(dims[0], *spec)), dims[0]
-
-    return batch
+    return dims_batch(op_of, *SPEC_KINDS)
 
 
 # --------------------------------------------------------------------------------------------------------- lowering
@@ -157,12 +154,6 @@ def _position_meta(x, y, *rest):
     return aval(y.shape, int32)
 
 
-def _position_batch(size, args, at, *rest):
-    *spec, dims = rest
-    args, d = algebra.align(size, args, at)
-    return window_position(*args, *wider(d, *spec), tuple([i + (i >= d) for i in dims])), d
-
-
 def _position_reference(x, y, *rest):
     *spec, dims = rest
     plane = np.arange(math.prod(x.shape[d] for d in dims), dtype=np.int32).reshape([n if d in dims else 1 for d, n in enumerate(x.shape)])
@@ -179,7 +170,7 @@ window_position = zero(
     f"x: Tensor, y: Tensor, {SPEC}, dims: Dims",
     impl=_position_impl,
     meta=_position_meta,
-    batch=_position_batch,
+    batch=dims_batch(lambda: window_position, *SPEC_KINDS, DIMS),
     reference=_position_reference,
     doc="""Where in the plane of these dims of x the first element of each window is that equals y (one for each window) or is NaN: its
     row-major number, or the plane's size where there is none.""",

@@ -18,10 +18,10 @@ from jax import lax
 
 from ..core.aval import aval
 from ..core.dtype import int32
-from . import algebra, orders, shape, target
-from .families import NUMERIC, ORDERED, linear, require, require_category, zero
+from . import orders, shape, target
+from .families import NUMERIC, ORDERED, SAME, SIZES, dims_batch, linear, require, require_category, zero
 from .reduce import limit
-from .window_spec import SPEC, counts_of, dilated, spec_ok, wider, windows
+from .window_spec import SPEC, SPEC_KINDS, counts_of, dilated, spec_ok, windows
 
 
 def _elements(window, order):
@@ -132,7 +132,7 @@ window_winner = zero(
     impl=_winner_impl,
     traits={"ordered": _winner_ordered},
     meta=_winner_meta,
-    batch=lambda size, args, dims, *rest: (window_winner(args[0], *wider(dims[0], *rest[:-1]), rest[-1]), dims[0]),
+    batch=dims_batch(lambda: window_winner, *SPEC_KINDS, SAME),
     reference=_winner_reference,
     doc="""The row-major number, in each window of x, of its first largest (or smallest) element, or of its first NaN; padding never wins, and
     a window of nothing else has number 0.""",
@@ -195,17 +195,6 @@ def _put_meta(y, winner, *rest):
     return out
 
 
-def _pick_batch(size, args, dims, *spec):
-    args, d = algebra.align(size, args, dims)
-    return window_pick(*args, *wider(d, *spec)), d
-
-
-def _put_batch(size, args, dims, *rest):
-    *spec, sizes = rest
-    args, d = algebra.align(size, args, dims)
-    return window_put(*args, *wider(d, *spec), *shape.insert(d, size, sizes)), d
-
-
 def _pick_reference(x, winner, *spec):
     out = np.zeros(winner.shape, x.dtype)
     for place, elements in windows(dilated(x, x.dtype.type(0), *spec), *spec):
@@ -231,7 +220,7 @@ window_pick = linear(
     traits={"ordered": _ordered(_pick_impl)},
     meta=_pick_meta,
     transpose=lambda ct, x, winner, *spec: (window_put(ct, winner, *spec, x.shape), None),
-    batch=_pick_batch,
+    batch=dims_batch(lambda: window_pick, *SPEC_KINDS),
     reference=_pick_reference,
     doc="The element of each window of x that has the number `winner` in it (int32, one for each window); 0 where there is none.",
 )
@@ -243,7 +232,7 @@ window_put = linear(
     traits={"ordered": _ordered(_put_impl)},
     meta=_put_meta,
     transpose=lambda ct, y, winner, *rest: (window_pick(ct, winner, *rest[:-1]), None),
-    batch=_put_batch,
+    batch=dims_batch(lambda: window_put, *SPEC_KINDS, SIZES),
     reference=_put_reference,
     doc="Zeros of shape `sizes` to which each y is added where its window's element of number `winner` stands: the transpose of window_pick.",
 )

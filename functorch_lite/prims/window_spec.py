@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import shape
-from .families import require
+from .families import each, require
 
 SPEC = "window: Dims, strides: Dims, padding: Pairs, base_dilation: Dims, window_dilation: Dims"
 
@@ -32,10 +32,7 @@ def spec_ok(name, x, *spec):
     require(ok, name, f"expected positive sizes for each dimension of {x} and padding that leaves no negative one, got {seen}")
 
 
-def wider(d, window, strides, padding, base_dilation, window_dilation):
-    """The parameters with a batch dimension at d."""
-    ones = shape.insert(d, 1, window, strides, base_dilation, window_dilation)
-    return ones[0], ones[1], *shape.insert(d, (0, 0), padding), ones[2], ones[3]
+SPEC_KINDS = (each(1), each(1), each((0, 0)), each(1), each(1))  # how the parameters speak of dimensions
 
 
 def dilated(x, neutral, window, strides, padding, base_dilation, window_dilation):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.dtype import BOOL, COMPLEX, FLOAT, bool_, finfo, int16, int32, int64
 from ..core.op import Tensor, composite
+from ..core.out import takes_out
 from ..prims import algebra, bits, compare, convert, create, elementwise, parts, reduce, shape
 from .arguments import require, require_fits, shown
 from .families import BOTH, FIRST, ONE, alias, binary, method
@@ -357,12 +358,14 @@ def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -
 clip = clamp
 
 
+@takes_out
 @method
 def clamp_min(input: Tensor, min: Tensor) -> Tensor:
     """`clamp` from below."""
     return clamp(input, min)
 
 
+@takes_out
 @method
 def clamp_max(input: Tensor, max: Tensor) -> Tensor:
     """`clamp` from above."""

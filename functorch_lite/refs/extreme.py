@@ -10,6 +10,7 @@ import numpy as np
 from ..core.array import Array, Operable
 from ..core.dtype import int64
 from ..core.op import Dims, Tensor, composite
+from ..core.out import takes_out
 from ..prims import create, index, reduce, shape
 from .arguments import require_arrays
 from .compare import maximum, minimum
@@ -121,7 +122,7 @@ def _three_forms(name, whole, picked, pairwise, which):
         f">>> fl.{name}(x).item(), fl.{name}(x, 1).indices.tolist(), fl.{name}(x, fl.asarray(3)).tolist()\n"
         + ("(5, [1, 0], [[3, 5], [3, 3]])\n" if name == "max" else "(1, [0, 1], [[1, 3], [3, 2]])\n")
     )
-    return method(f)
+    return takes_out(method(f))
 
 
 max = _three_forms("max", amax, max_dim, maximum, "largest")

@@ -63,7 +63,7 @@ def _gather_reference(x, dim, index):
     return np.take_along_axis(_corner_like(a, i, dim % a.ndim), i, dim).reshape(index.shape)
 
 
-@composite(method=True, reference=_gather_reference)
+@composite(method=True, reference=_gather_reference, traits={"exact": True, "apart": True})
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements of input at `index` along dim: ``out[i, j] = input[index[i, j], j]`` for dim 0. The result has the shape of index.
 
@@ -82,7 +82,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return reshaped(prims.take_along(corner(x, same_rank("gather", x, j, d)), j, d), i.shape)
 
 
-@composite(method=True, reference=lambda x, index: np.take(x, index))
+@composite(method=True, reference=lambda x, index: np.take(x, index), traits={"exact": True, "apart": True})
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened input, in the shape of index; negative ones count from the end.
 

@@ -21,7 +21,7 @@ def _of_one_dtype(name: str, tensors, error=RuntimeError):
     return [to_dtype(array_of(x), dtype) for x in tensors]
 
 
-@composite(reference=lambda xs, dim=0: np.concatenate([x for x in xs if x.shape != (0,)] or xs, dim))
+@composite(traits={"apart": True}, reference=lambda xs, dim=0: np.concatenate([x for x in xs if x.shape != (0,)] or xs, dim))
 def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     """The arrays one behind the other along dim, in the dtype to which they promote; arrays of shape (0,) are skipped.
 

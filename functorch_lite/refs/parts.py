@@ -90,7 +90,7 @@ def angle(input: Tensor) -> Tensor:
     return compare.select(compare.ne(x, x), x, flat)
 
 
-@composite(reference=lambda real, imag: real + 1j * imag, traits={"arrays": ("real", "imag")})
+@composite(reference=lambda real, imag: real + 1j * imag, traits={"arrays": ("real", "imag"), "exact": True})
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex number with these parts, of one float dtype, broadcast.
 
@@ -102,7 +102,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return parts.complex(x, y)
 
 
-@composite(reference=lambda r, angle: r * np.exp(1j * angle), traits={"arrays": ("abs", "angle")})
+@composite(reference=lambda r, angle: r * np.exp(1j * angle), traits={"arrays": ("abs", "angle"), "exact": True})
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex number of this absolute value and angle: abs * (cos(angle) + i sin(angle)), of one float dtype, broadcast.
 

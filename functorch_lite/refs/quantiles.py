@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.dtype import NUMBERS, float32, float64, int64
 from ..core.op import Tensor, composite
+from ..core.out import takes_out
 from ..prims import algebra, bits, checks, compare, create, elementwise, index, order, reduce, shape
 from .arguments import require, shown
 from .elementwise import lerp
@@ -131,6 +132,7 @@ def nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple:
     return _picking("nanmedian", input, dim, keepdim, _nanmedian_along)
 
 
+@takes_out
 @method
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
     """The lower median of all elements, or along dim with its positions as a named tuple (values, indices). NaN if any element is.
@@ -142,6 +144,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
     return _median(input) if dim is None else median_dim(input, dim, keepdim)
 
 
+@takes_out
 @method
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
     """`median` of the elements that are not NaN; NaN if all are.
