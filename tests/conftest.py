@@ -8,6 +8,8 @@ os.environ.setdefault("FUNCTORCH_LITE_COMPILE", "quick")  # programs here are sm
 
 from functorch_lite.testing import Counts  # noqa: E402
 
+collect_ignore = ["helpers/bessel_tables.py"]  # no test: it makes tables, with a package that nothing else needs
+
 
 def pytest_terminal_summary(terminalreporter):
     total, found = Counts(), False
