@@ -240,7 +240,7 @@ class Ops:
 
     def __repr__(self) -> str:
         rows = [("op", "kind", "rules", "what it is"), *(e.row() for e in self)]
-        widths = [min(max(len(r[i]) for r in rows), 36) for i in range(3)]
+        widths = [min(max(len(r[i]) for r in rows), 56) for i in range(3)]
         table = [" ".join(f"{c:{w}}" for c, w in zip(r, widths)) + f" {r[3][:90]}" for r in rows]
         return "\n".join([*(line.rstrip() for line in table), f"{len(self)} ops"])
 
@@ -272,10 +272,7 @@ def _all() -> list[Entry]:
 def public(package: str = __package__) -> Iterator[tuple[str, Callable]]:
     """(name with its namespace, function) of every public function that stands for an op or for several."""
     for space in ("", *SPACES):
-        try:
-            module = importlib.import_module(f"{package}.{space}".rstrip("."))
-        except ModuleNotFoundError:
-            continue
+        module = importlib.import_module(f"{package}.{space}".rstrip("."))
         for name, value in sorted(vars(module).items()):
             inner = inspect.unwrap(value) if callable(value) and not inspect.isclass(value) else None
             home = getattr(getattr(value, "op", None), "file", None) or getattr(inner, "__module__", "") or ""

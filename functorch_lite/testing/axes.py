@@ -180,7 +180,7 @@ def stacked(rows, position: int) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------- value and shape
 
 
-@axis(every_dtype, every_dtype, always, quick=6)
+@axis(every_dtype, every_dtype, always, quick=4)
 def value(call, rng, thorough):
     """The results are those of NumPy or SciPy."""
     expected = call.reference()
@@ -192,7 +192,7 @@ def value(call, rng, thorough):
     close(call, actual, expected, "against the reference")
 
 
-@axis(every_dtype, every_dtype, always, quick=6)
+@axis(every_dtype, every_dtype, always, quick=4)
 def meta(call, rng, thorough):
     """The shape rule says what the results are, and the data is that."""
     avals, actual = call.avals(), call(*call.arrays)
@@ -208,7 +208,7 @@ def meta(call, rng, thorough):
 # -------------------------------------------------------------------------------------------------- first derivatives
 
 
-@axis(double, double, no_derivative, quick=4, smooth=True)
+@axis(double, double, no_derivative, quick=2, smooth=True)
 def jvp(call, rng, thorough):
     """Forward mode agrees with central differences (along a complex direction, for complex arguments)."""
     g, xs = call.smooth()
@@ -220,7 +220,7 @@ def jvp(call, rng, thorough):
     close_to_difference(call, tangents, difference(call, g, xs, ts), "against finite differences")
 
 
-@axis(double, double, no_derivative, quick=4, smooth=True)
+@axis(double, double, no_derivative, quick=2, smooth=True)
 def vjp(call, rng, thorough):
     """Reverse mode is the adjoint of forward mode, in all arguments at once and in each alone."""
     g, xs = call.smooth()
@@ -303,7 +303,7 @@ def batchings(ndims, thorough: bool):
         yield from dict.fromkeys([front, mixed, last] if thorough else [front, mixed if mixed != front else last])
 
 
-@axis(one_dtype, every_dtype, no_batch, quick=3)
+@axis(one_dtype, every_dtype, no_batch, quick=2)
 def vmap(call, rng, thorough):
     """A batch is a loop, for every choice of batched arguments, wherever the batch dimension stands."""
     rows = call.rows()

@@ -283,7 +283,6 @@ def test_transposed_convolution_takes_an_output_size():
         (lambda: nn.Dropout(1.5), ValueError, "between 0 and 1"),
         (lambda: nn.Hardtanh(1.0, -1.0), ValueError, "less than"),
         (lambda: nn.ZeroPad2d((1, 2)), ValueError, "4 ints"),
-        (lambda: nn.Embedding(3, 2, max_norm=1.0), NotImplementedError, "max_norm"),
         (lambda: nn.MaxPool2d(), TypeError, "MaxPool2d.*kernel_size"),
         (lambda: nn.ReLU(False, True), TypeError, "ReLU"),
         (lambda: nn.Softmax2d()(create.ones(2)), ValueError, "3D or 4D"),

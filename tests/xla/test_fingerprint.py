@@ -110,7 +110,9 @@ class Odd(tuple):
 
 
 @pytest.mark.parametrize(
-    "value", [len, object(), Odd((1,)), np.float32(1), np.ones(2), [1], {1: 2}, of_a_user.op, jax.devices()[0], range(3)], ids=lambda x: type(x).__name__
+    "value",
+    [len, object(), Odd((1,)), np.float32(1), np.ones(2), [1], {1: 2}, of_a_user.op, jax.devices()[0], range(3)],
+    ids=lambda x: type(x).__name__,
 )
 def test_what_cannot_be_said_has_none(value):
     assert fingerprint(value) is None
