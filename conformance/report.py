@@ -83,7 +83,7 @@ def _row(name: str, checks: dict, axes: Sequence[str]) -> str:
 
 def _reason(check: dict) -> str:
     text = " ".join(str(check.get("reason", "no reason given")).split())
-    share = f" ({check['ok']} of {check['total']} samples pass)" if check.get("total") else ""
+    share = f" ({check.get('ok', 0)} of {check['total']} samples pass)" if check.get("total") else ""
     return _cell(text[:200] + ("..." if len(text) > 200 else "")) + share
 
 

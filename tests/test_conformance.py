@@ -52,9 +52,15 @@ def test_the_page():
     entries = {
         "add": {"group": "torch", "checks": {"forward": {"status": "pass"}, "jvp": {"status": "pass"}}},
         "sub|x": {"group": "torch", "checks": {"forward": {"status": "fail", "reason": "a|b\n<c>", "ok": 1, "total": 2}}},
+        "mul": {"group": "other", "checks": {"jvp": {"status": "fail", "reason": "all", "total": 2}}},
     }
     text = report.page(entries, ["forward", "jvp"], 8)
-    assert "| share | 50.0% | 100.0% |" in text and "| `add` | ✓ | ✓ |" in text and "| `sub\\|x` | ✗ |  |" in text
+    assert (
+        "| share | 50.0% | 50.0% |" in text
+        and "- `mul`, jvp: all (0 of 2 samples pass)" in text
+        and "| `add` | ✓ | ✓ |" in text
+        and "| `sub\\|x` | ✗ |  |" in text
+    )
     assert "- `sub|x`, forward: a\\|b &lt;c> (1 of 2 samples pass)" in text and text == report.page(entries, ["forward", "jvp"], 8)
 
 
