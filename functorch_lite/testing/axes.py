@@ -431,7 +431,7 @@ def graph(call, rng, thorough):
         close(call, program(*call.arrays), expected, f"replay at {'prim' if prims else 'op'} level against eager")
 
 
-@axis(one_dtype, every_dtype, always, quick=2)
+@axis(one_dtype, every_dtype, always, quick=1)
 def jit(call, rng, thorough):
     """One compiled program gives the eager results, Python numbers being inputs too."""
     expected = call(*call.arrays)
