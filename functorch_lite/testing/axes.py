@@ -180,7 +180,7 @@ def stacked(rows, position: int) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------- value and shape
 
 
-@axis(every_dtype, every_dtype, always, quick=4)
+@axis(every_dtype, every_dtype, always, quick=3)
 def value(call, rng, thorough):
     """The results are those of NumPy or SciPy."""
     expected = call.reference()
@@ -192,7 +192,7 @@ def value(call, rng, thorough):
     close(call, actual, expected, "against the reference")
 
 
-@axis(every_dtype, every_dtype, always, quick=4)
+@axis(every_dtype, every_dtype, always, quick=3)
 def meta(call, rng, thorough):
     """The shape rule says what the results are, and the data is that."""
     avals, actual = call.avals(), call(*call.arrays)
@@ -303,7 +303,7 @@ def batchings(ndims, thorough: bool):
         yield from dict.fromkeys([front, mixed, last] if thorough else [front, mixed if mixed != front else last])
 
 
-@axis(one_dtype, every_dtype, no_batch, quick=2)
+@axis(one_dtype, every_dtype, no_batch, quick=1)
 def vmap(call, rng, thorough):
     """A batch is a loop, for every choice of batched arguments, wherever the batch dimension stands."""
     rows = call.rows()

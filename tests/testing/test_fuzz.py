@@ -30,10 +30,33 @@ def test_programs_agree(start):
     assert report.agreed >= 3
 
 
+# Programs whose derivatives PyTorch 2.13 has wrong: forward mode over reverse mode over forward mode, through det and sort.
+PYTORCH_DIFFERS = 931, 1472, 1532
+
+
+@pytest.mark.parametrize("seed", PYTORCH_DIFFERS)
+def test_ours_are_what_finite_differences_say(seed):
+    print(f"seed {seed}")
+    program = fuzz.program(seed)
+    f, xs = program.function(ours("array")), [x.astype(np.float64) for x in program.inputs]
+    which = tuple(range(len(xs)))
+    given = [fl.asarray(x) for x in xs]
+    for jacobians in (fl.jacrev(f, argnums=which)(*given), fl.jacfwd(f, argnums=which)(*given)):
+        for k, jacobian in enumerate(map(np.asarray, jacobians)):
+            for place in np.ndindex(xs[k].shape):
+                step = np.zeros_like(xs[k])
+                step[place] = 1e-6
+                ahead, behind = (
+                    np.asarray(f(*[fl.asarray(x + sign * step) if i == k else fl.asarray(x) for i, x in enumerate(xs)])) for sign in (1, -1)
+                )
+                scale = max(1.0, np.abs(jacobian).max())
+                np.testing.assert_allclose(jacobian[(..., *place)] / scale, (ahead - behind) / 2e-6 / scale, atol=1e-6)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 2000, 50))
+@pytest.mark.parametrize("start", range(0, 2100, 50))
 def test_two_thousand_programs_agree(start):
-    report = fuzz.run(range(start, start + 50), rivals())
+    report = fuzz.run([seed for seed in range(start, start + 50) if seed not in PYTORCH_DIFFERS], rivals())
     print(f"seeds {start} to {start + 49}\n{report}")
     assert not report.found, report
 
