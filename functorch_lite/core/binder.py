@@ -133,76 +133,113 @@ def _compiled(source: str, file: str, name: str, space: dict) -> FunctionType:
     return found[name]
 
 
+class _Source:
+    """The source of a binder as it is written: its head, what it does first, what it does with each argument, and the end."""
+
+    def __init__(self, op, space: dict):
+        self.op, self.space = op, space
+        self.head: list[str] = []  # parameters, as in `def`
+        self.first: list[str] = []
+        self.body: list[str] = []
+        self.last: list[str] = []
+        self.args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
+        self.statics = "".join(f"{n}, " for n in op.statics)
+
+    def __str__(self) -> str:
+        lines = "\n    ".join([*self.first, *self.body, *self.last])
+        return f"def {self.op.name}({', '.join(self.head)}):\n    {lines}\n"
+
+
 def _binder(op, space: dict, operator: bool = False, reflected: bool = False) -> str:
     space |= {"_STATE": STATE, "_VALUES": VALUES, "_lift": lift, "_lift_all": _lift_all, "_dims": _as_dims, "_DType": DType}
-    space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns}
-    space |= {"_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
-    head, body, starred, last = [], ["_face = None"] if op.tensors else [], False, []
-    picky = "arrays" in op.traits
-    if picky:
-        space["_refuse_numbers"] = _refuse_numbers
-        body.append("_lifted = False")
-        last.append(f"if _lifted: _refuse_numbers(_op, _face, ({''.join(f'{n}, ' for n in op.tensors)}))")
-    changes = op.traits.get("inplace", False)  # one more parameter, the last positional one: of the face that has it
+    space |= {"_as_dtype": as_dtype, "_frozen": _frozen, "_Face": Face, "_returns": op.returns, "_NUMBERS": NUMBERS, "_ARRAYS": ARRAYS}
+    to = _Source(op, space)
+    to.first += ["_face = None"] if op.tensors else []
     for p in op.signature.parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            head.append("*" + p.name)
-            starred = True
-        else:
-            if p.kind is p.KEYWORD_ONLY and not starred:
-                head += ["inplace=False", "*"] if changes else ["*"]
-                starred = True
-            if p.default is not p.empty:
-                space[f"_default_{p.name}"] = p.default
-            head.append(p.name if p.default is p.empty else f"{p.name}=_default_{p.name}")
-        kind, n = str(p.annotation), p.name
-        if n == op.variadic:
-            body.append(f"{n}, _found = _lift_all({n}, _op, {n!r})")
-            body.append("if _found is not None: _face = _found")
-        elif kind.startswith("Tensor"):
-            absent = f"{n} is not None and " if "None" in kind else ""
-            body.append(f"if {absent}{n}.__class__ not in _VALUES:")
-            body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
-            if operator:
-                body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
-            body.append(f"    else: {n} = _lift({n}, _op, {n!r}){'; _lifted = True' * picky}")
-            if op.view is not None and n == op.tensors[0]:
-                body.append("_viewed = _face")
-        elif kind.startswith(("Dims", "Shape")):
-            body.append(f"if {n}.__class__ is not int and {n} is not None: {n} = _dims({n}, _op, {n!r})")
-        elif kind.startswith("DType"):
-            body.append(f"if {n}.__class__ is not _DType and {n} is not None: {n} = _as_dtype({n})")
-        elif not kind.startswith(PLAIN):
-            body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
+        _parameter(to, p)
+        _reading(to, p.name, str(p.annotation), operator)
     if reflected:
-        head[:2] = head[1::-1]
-    args = "".join(f"*{n}, " if n == op.variadic else f"{n}, " for n in op.tensors)
-    statics = "".join(f"{n}, " for n in op.statics)
+        to.head[:2] = to.head[1::-1]
+    if "arrays" in op.traits:
+        _arrays_only(to)
     if op.view is not None:
-        last.append(f"if _viewed is not None: return _viewed.look(_op, ({args}), ({statics}))")
+        to.last.append(f"if _viewed is not None: return _viewed.look(_op, ({to.args}), ({to.statics}))")
     if "key" in op.traits:  # a draw by PyTorch's face, which has a generator of its own
-        space["_drawing"] = op.traits["drawing"]
-        last.append(f"if _face is not None and {op.traits['key']} is None and _drawing({statics}): {op.traits['key']} = _face.key()")
-    call = f"_STATE.current.bind(_op, ({args}), ({statics}))"
-    last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
-    if changes:
-        if not starred:
-            head.append("inplace=False")
-        body.insert(1, f"_changed = {op.tensors[0]}")
-        last.append(f"if inplace and isinstance(_changed, _Face): return _changed.overwrite(_out, {op.name!r})")
+        key, space["_drawing"] = op.traits["key"], op.traits["drawing"]
+        to.last.append(f"if _face is not None and {key} is None and _drawing({to.statics}): {key} = _face.key()")
+    call = f"_STATE.current.bind(_op, ({to.args}), ({to.statics}))"
+    to.last.append(f"_out = {call}" if op.returns is None else f"_out = _returns(*{call})")
+    if op.traits.get("inplace", False):
+        _in_place(to)
     if "writes" in op.traits:  # what PyTorch's face changes of its arguments
-        body.insert(1, f"_given = ({args})")
         space["_write"] = write
-        last.append(f"if _face is not None: _write(_op, _given, ({args}), ({statics}))")
-    last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
+        to.first.append(f"_given = ({to.args})")
+        to.last.append(f"if _face is not None: _write(_op, _given, ({to.args}), ({to.statics}))")
+    to.last.append("return _out if _face is None else _face.wrap(_out)" if op.tensors else "return _out")
     if op.impl is None and op.view is None and not operator:
-        # a parameter that is given by name alone costs each call; so `out` stands last, past one that nobody gives
-        space["_into"], spread = call_into, any(h[0] == "*" and h != "*" for h in head)
-        extra, place = ("None", len(head)) if spread else ("_extra", head.index("*") if "*" in head else len(head))
-        head[place:place] = ["out=None"] if spread else ["_extra=None", "out=None"]
-        body.insert(0, f"if out is not {extra}: return _into(_op, {extra}, out, {_as_given(op.signature)})")
-    lines = "\n    ".join([*body, *last])
-    return f"def {op.name}({', '.join(head)}):\n    {lines}\n"
+        _out(to)
+    return str(to)
+
+
+def _parameter(to: _Source, p) -> None:
+    """One more parameter in the head."""
+    if p.kind is p.VAR_POSITIONAL:
+        to.head.append("*" + p.name)
+        return
+    if p.kind is p.KEYWORD_ONLY and not any(h[0] == "*" for h in to.head):
+        to.head.append("*")
+    if p.default is not p.empty:
+        to.space[f"_default_{p.name}"] = p.default
+    to.head.append(p.name if p.default is p.empty else f"{p.name}=_default_{p.name}")
+
+
+def _reading(to: _Source, n: str, kind: str, operator: bool) -> None:
+    """Makes the argument n what its annotation says."""
+    op, body = to.op, to.body
+    if n == op.variadic:
+        body.append(f"{n}, _found = _lift_all({n}, _op, {n!r})")
+        body.append("if _found is not None: _face = _found")
+    elif kind.startswith("Tensor"):
+        absent = f"{n} is not None and " if "None" in kind else ""
+        body.append(f"if {absent}{n}.__class__ not in _VALUES:")
+        body.append(f"    if isinstance({n}, _Face): _face = {n}; {n} = _face.read()")
+        if operator:
+            body.append(f"    elif {n}.__class__ not in _NUMBERS and not isinstance({n}, _ARRAYS): return NotImplemented")
+        body.append(f"    else: {n} = _lift({n}, _op, {n!r}){'; _lifted = True' * ('arrays' in op.traits)}")
+        if op.view is not None and n == op.tensors[0]:
+            body.append("_viewed = _face")
+    elif kind.startswith(("Dims", "Shape")):
+        body.append(f"if {n}.__class__ is not int and {n} is not None: {n} = _dims({n}, _op, {n!r})")
+    elif kind.startswith("DType"):
+        body.append(f"if {n}.__class__ is not _DType and {n} is not None: {n} = _as_dtype({n})")
+    elif not kind.startswith(PLAIN):
+        body.append(f"if {n}.__class__ is list or {n}.__class__ is tuple: {n} = _frozen({n})")
+
+
+def _arrays_only(to: _Source) -> None:
+    """Numbers are refused where the op's trait `arrays` says."""
+    to.space["_refuse_numbers"] = _refuse_numbers
+    to.first.append("_lifted = False")
+    to.last.append(f"if _lifted: _refuse_numbers(_op, _face, ({''.join(f'{n}, ' for n in to.op.tensors)}))")
+
+
+def _in_place(to: _Source) -> None:
+    """One more parameter, the last positional one: of the face that has it, `inplace` writes into the first argument."""
+    to.head.insert(to.head.index("*") if "*" in to.head else len(to.head), "inplace=False")
+    to.first.append(f"_changed = {to.op.tensors[0]}")
+    to.last.append(f"if inplace and isinstance(_changed, _Face): return _changed.overwrite(_out, {to.op.name!r})")
+
+
+def _out(to: _Source) -> None:
+    """`out=`. A parameter that is given by name alone costs each call; so it stands last, past one that nobody gives."""
+    head, to.space["_into"] = to.head, call_into
+    if any(h[0] == "*" and h != "*" for h in head):
+        head.append("out=None")
+        extra = "None"
+    else:
+        place, extra = head.index("*") if "*" in head else len(head), "_extra"
+        head[place:place] = ["_extra=None", "out=None"]
+    to.first.insert(0, f"if out is not {extra}: return _into(_op, {extra}, out, {_as_given(to.op.signature)})")
 
 
 def _as_given(signature) -> str:

@@ -19,8 +19,7 @@ DRAWS: dict = {}  # every draw of this face by its name: each has a test of its 
 def _named(f, name: str, doc: str | None, place: str = "torch"):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
-    if not name.startswith("_normal"):
-        DRAWS[f"{place}.{name}"] = f
+    DRAWS[f"{place}.{name}"] = f
     return f
 
 
@@ -128,9 +127,12 @@ def randperm(key, dtype, n: int):
     return random.permutation(key, n).to(dtype or int64)
 
 
-@_new
-def _normal_of_numbers(key, dtype, mean, std, size):
+def _normal(key, dtype, mean, std, size):
     return _scaled_normal("normal", key, _size("normal", (), size), dtype or DEFAULTS["dtype"], mean, std)
+
+
+_normal.__name__ = "normal"
+_normal_of_numbers = _new(_normal)
 
 
 def normal(mean=0.0, std=1.0, size=None, **named) -> Tensor:

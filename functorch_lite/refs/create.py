@@ -166,12 +166,30 @@ def arange(start, end=None, step=1, *, dtype=None, device=None) -> Array:
 
 
 def _linspace_reference(start, end, steps, *, dtype=None):
+    if dtype is not None and dtype.category <= INTEGER:
+        first, last, n = int(start), int(end), max(steps - 1, 1)
+        over = [first * n + (last - first) * i for i in range(steps)]  # n times each
+        return np.array([v // n if v >= 0 else -(-v // n) for v in over], dtype.dtype)
     return np.linspace(start, end, steps).astype((dtype or float32).dtype)
 
 
 def _ends(start, end, dtype: DType):
     """Both ends as PyTorch takes them for integers: whole numbers, before anything is counted."""
     return [to_dtype(array_of(x), int64) for x in (start, end)] if dtype.category <= INTEGER else (start, end)
+
+
+def _whole(first, last, number, n: int):
+    """first + (last - first) * number / n for integers, rounded toward 0."""
+    mul, add, sub, n = elementwise.mul, elementwise.add, elementwise.sub, algebra.full_like(first, n)
+    way = sub(last, first)
+    step = elementwise.trunc_div(way, n)
+    left = mul(sub(way, mul(step, n)), number)  # over n, what the whole steps leave
+    more = elementwise.trunc_div(left, n)
+    whole, rest = add(add(first, mul(step, number)), more), elementwise.sign(sub(left, mul(more, n)))
+    nearer = compare.eq(
+        mul(elementwise.sign(whole), rest), algebra.full_like(rest, -1)
+    )  # the rest points back to 0, and past a whole number
+    return compare.select(nearer, add(whole, rest), whole)
 
 
 def _steps(name: str, steps) -> int:
@@ -183,14 +201,16 @@ def _steps(name: str, steps) -> int:
 
 @composite(name="linspace", reference=_linspace_reference)
 def _linspace(start: Tensor, end: Tensor, steps: int, *, dtype: DType | None = None) -> Tensor:
-    """Evenly spaced numbers, each counted from the nearer end."""
+    """Evenly spaced numbers, each counted from the nearer end; whole ones are those of exact arithmetic, rounded toward 0."""
     dtype = dtype or (complex64 if result_type(start, end).is_complex else float32)
-    wide = dtype if dtype.is_inexact and dtype.itemsize >= 4 else float64 if dtype.category <= INTEGER else float32
+    wide = int64 if dtype.category <= INTEGER else dtype if dtype.itemsize >= 4 else float32
     first, last = [cast(x, wide, (steps,)) for x in _ends(start, end, dtype)]
     if steps < 2:
         return to_dtype(first, dtype)
-    real = wide.to_real()
     number = create.iota((steps,), 0, int64)
+    if wide is int64:
+        return to_dtype(_whole(first, last, number, steps - 1), dtype)
+    real = wide.to_real()
     back = elementwise.sub(create.full((steps,), steps - 1, int64), number)
     step = elementwise.div(elementwise.sub(last, first), algebra.full_like(first, steps - 1))
     up = elementwise.add(first, elementwise.mul(step, to_dtype(to_dtype(number, real), wide)))

@@ -34,7 +34,9 @@ def _require_p(name, p):
     require(0 <= p <= 1, name, f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
 
 
-def _dropped(name, input, p, training, key, mask_shape):
+def _dropped(name, input, p, training, key, mask_shape, floor: float = 0.0):
+    """a x + b where x is kept, a floor + b elsewhere. With a floor of 0 b is 0, and a such that the mean stays; else they are such that mean 0
+    and variance 1 stay."""
     require_arrays(name, input=input)
     _require_p(name, p)
     if not training or p == 0:
@@ -42,8 +44,12 @@ def _dropped(name, input, p, training, key, mask_shape):
     require_floating(name, input)
     if p == 1:
         return algebra.zeros(input.aval)
+    a = ((1 - p) * (1 + p * floor**2)) ** -0.5 if floor else 1 / (1 - p)
+    b = -a * p * floor
     keep = expand_to(_kept(name, key, mask_shape, p), input.shape)
-    return compare.select(keep, elementwise.scaled(input, 1 / (1 - p)), algebra.zeros(input.aval))
+    kept = elementwise.scaled(input, a)
+    kept = elementwise.add(kept, algebra.full_like(input, b)) if floor else kept
+    return compare.select(keep, kept, algebra.full_like(input, a * floor + b))
 
 
 @composite(namespace=_F, traits=_DRAWN)
@@ -77,22 +83,6 @@ dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in 
 _SELU_FLOOR = -1.7580993408473766  # what selu tends to at -infinity: -scale * alpha
 
 
-def _alpha_dropped(name, input, p, training, key, mask_shape):
-    """a x + b where x is kept, a floor + b elsewhere: with these a and b mean 0 and variance 1 stay."""
-    require_arrays(name, input=input)
-    _require_p(name, p)
-    if not training or p == 0:
-        return input
-    require_floating(name, input)
-    if p == 1:
-        return algebra.zeros(input.aval)
-    a = ((1 - p) * (1 + p * _SELU_FLOOR**2)) ** -0.5
-    b = -a * p * _SELU_FLOOR
-    keep = expand_to(_kept(name, key, mask_shape, p), input.shape)
-    kept = elementwise.add(elementwise.scaled(input, a), algebra.full_like(input, b))
-    return compare.select(keep, kept, algebra.full_like(input, a * _SELU_FLOOR + b))
-
-
 @composite(namespace=_F, traits=_DRAWN)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, *, key: Tensor | None = None) -> Tensor:
     """Sets each element to selu's lowest value with probability p, then shifts and scales so that mean 0 and variance 1 stay.
@@ -103,7 +93,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, *, key:
     >>> fl.nn.functional.alpha_dropout(fl.asarray([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    return _alpha_dropped("alpha_dropout", input, p, training, key, input.shape)
+    return _dropped("alpha_dropout", input, p, training, key, input.shape, _SELU_FLOOR)
 
 
 @composite(namespace=_F, traits=_DRAWN)
@@ -114,7 +104,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
         require_arrays(name, input=input)
         require(input.ndim >= 2, name, f"feature dropout requires at least 2 dimensions in the input, got {shown(input)}")
     lead = input.shape[:2]
-    return _alpha_dropped(name, input, p, training, key, (*lead, *[1] * (input.ndim - len(lead))))
+    return _dropped(name, input, p, training, key, (*lead, *[1] * (input.ndim - len(lead))), _SELU_FLOOR)
 
 
 # -------------------------------------------------------------------------------------------------------- activations

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.array import Array, Operable, asarray
+from ..core.dtype import int64
 from ..core.face import faced, operand
+from ..core.interpreter import Traced
 from ..core.op import Dims, Tensor, Tensors, composite
+from ..prims import compare, create
 from ..prims import shape as prims
 from .arguments import require, shown
 from .promotion import array_of, canonical_dim, result_type, to_dtype
@@ -305,11 +308,29 @@ def _repeat_each(input: Tensor, repeats: int, dim: int) -> Tensor:
     return prims.reshape(wide, (*x.shape[:d], x.shape[d] * repeats, *x.shape[d + 1 :]))
 
 
+@composite
+def _repeat_counted(input: Tensor, repeats: Tensor, dim: int, output_size: int) -> Tensor:
+    """Each element along dim repeated as often as its count says, of which the sum is output_size."""
+    from .gathers import index_select
+    from .order import cumsum, searchsorted
+
+    x, counts = array_of(input), array_of(repeats)
+    n = x.shape[canonical_dim("repeat_interleave", dim, x.ndim)] if x.ndim else 1
+    ok = counts.ndim < 2 and counts.aval.size in (1, n)
+    require(
+        ok, "repeat_interleave", f"repeats must have one entry or one for each of {n} elements along dimension {dim}, got {shown(counts)}"
+    )
+    ends = cumsum(stretched("repeat_interleave", reshaped(counts, (counts.aval.size,)), (n,)), 0)
+    places = searchsorted(ends, create.iota((output_size,), 0, int64), right=True)
+    return index_select(x, dim, compare.minimum(places, create.full((output_size,), max(n - 1, 0), int64)))
+
+
 @faced
 def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element along dim repeated `repeats` times (an int, or an int for each); without dim the flattened input.
 
-    The counts decide the shape of the result, so they must be known: under jit they are Python ints, or ``output_size`` is given.
+    The counts decide the shape of the result, so they must be known: under jit they are Python ints, or ``output_size``, their sum, is given
+    (and not checked).
 
     >>> import functorch_lite as fl
     >>> fl.repeat_interleave(fl.asarray([1, 2]), 2).tolist(), fl.asarray([[1], [2]]).repeat_interleave([1, 2], dim=0).tolist()
@@ -321,6 +342,8 @@ def repeat_interleave(input: Tensor, repeats: Dims, dim: int | None = None, *, o
     x = asarray(input)
     if dim is None:
         x, dim = reshaped(x, (x.aval.size,)), 0
+    if repeats.__class__ is Traced and output_size is not None:
+        return _repeat_counted(x, repeats, dim, output_size)
     counts = np.asarray(repeats.concrete(f"the counts of {name}") if isinstance(repeats, Array) else repeats)
     require(
         counts.ndim < 2 and counts.dtype.kind in "iu", name, f"repeats must be an int or a sequence of ints, got {repeats!r}", TypeError

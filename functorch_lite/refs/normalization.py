@@ -196,6 +196,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     whole = input.dtype is int64
     require(whole or input.dtype.is_floating_point, "local_response_norm", f"input must have a float dtype or int64, got {shown(input)}")
     require(input.ndim >= 3, "local_response_norm", f"expected input with at least 3 dimensions [N, C, *], got {shown(input)}", ValueError)
+    if not input.aval.size:
+        return input
     none = (0,) * (input.ndim - 2)
     x = to_dtype(input, accumulator(input.dtype))
     squares = elementwise.mul(x, x)

@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 from .rivals import Rival, ours, rivals
-from .vocabulary import Draw, Value, expression
+from .vocabulary import Draw, Value, broadcast, expression
 
 SIZES = (1, 2, 3, 4)
 DTYPES = (("float64", 0.75), ("float32", 0.15), ("complex128", 0.1))
@@ -104,7 +104,12 @@ class _Writer:
         argument = Value(self.name("r"), x.shape[1:] if how == "vmap" else x.shape)
         lines, out = self.body([*values, argument], int(self.rng.integers(2, 4)), depth + 1)
         g, result = self.name("g"), self.name()
-        returned = f"T.sum({out.name} * {argument.name})" if how == "grad" else f"{out.name} + T.sum({argument.name})"
+        loss = (
+            f"T.sum({out.name} * {argument.name})"
+            if broadcast(out.shape, argument.shape) is not None
+            else f"T.sum({out.name}) * T.sum({argument.name})"
+        )
+        returned = loss if how == "grad" else f"{out.name} + T.sum({argument.name})"
         text = [f"def {g}({argument.name}):", *(INDENT + line for line in [*lines, f"return {returned}"])]
         shape = {"vmap": (*x.shape[:1], *out.shape), "grad": x.shape, "jvp": out.shape, "vjp": x.shape}[how]
         values.append(Value(result, shape))

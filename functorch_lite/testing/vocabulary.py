@@ -46,7 +46,7 @@ class Draw:
 
     def partner(self, a: Value, kind: str = "f") -> Value:
         """A value that broadcasts with `a`: a itself, if there is no other."""
-        found = [v for v in self.values if v.kind == kind and _broadcast(a.shape, v.shape) is not None]
+        found = [v for v in self.values if v.kind == kind and broadcast(a.shape, v.shape) is not None]
         return self.one(found) if found else a
 
     def dim(self, a: Value) -> int:
@@ -54,7 +54,8 @@ class Draw:
         return int(self.rng.integers(-len(a.shape), len(a.shape)))
 
 
-def _broadcast(a, b):
+def broadcast(a: tuple, b: tuple) -> tuple[int, ...] | None:
+    """The shape that both broadcast to; None if they do not."""
     try:
         return np.broadcast_shapes(a, b)
     except ValueError:
@@ -96,7 +97,7 @@ def unary(d: Draw):
 def pair(d: Draw):
     a = d.value()
     b = d.partner(a)
-    return d.one(PAIRS if d.complex else PAIRS + REAL_PAIRS).format(a.name, b.name), _broadcast(a.shape, b.shape), "f"
+    return d.one(PAIRS if d.complex else PAIRS + REAL_PAIRS).format(a.name, b.name), broadcast(a.shape, b.shape), "f"
 
 
 def number(d: Draw):
@@ -109,7 +110,7 @@ def compared(d: Draw):
         return None
     a = d.value()
     b = d.partner(a)
-    return d.one(("{0} > {1}", "{0} <= {1}", "{0} > 0.1")).format(a.name, b.name), a.shape if b is a else _broadcast(a.shape, b.shape), "b"
+    return d.one(("{0} > {1}", "{0} <= {1}", "{0} > 0.1")).format(a.name, b.name), a.shape if b is a else broadcast(a.shape, b.shape), "b"
 
 
 def chosen(d: Draw):
@@ -117,9 +118,9 @@ def chosen(d: Draw):
     if m is None:
         return None
     a = d.partner(m)
-    if _broadcast(a.shape, m.shape) is None:
+    if broadcast(a.shape, m.shape) is None:
         return None
-    shape = _broadcast(a.shape, m.shape)
+    shape = broadcast(a.shape, m.shape)
     if d.chance(0.4):
         return f"T.where({m.name}, {a.name}, 0.25)", shape, "f"
     if d.chance(0.4):
@@ -293,7 +294,7 @@ def counted(d: Draw):
     if i is None:
         return None
     a = d.partner(i)
-    shape = _broadcast(i.shape, a.shape)
+    shape = broadcast(i.shape, a.shape)
     return None if shape is None else (f"{a.name} * (1 + {i.name})", shape, "f")
 
 

@@ -128,3 +128,12 @@ def test_shapes_that_depend_on_data_have_a_static_form():
     assert fl.jit(lambda i: fl.bincount(i, length=4))(fl.asarray([1, 1, 9])).tolist() == [0, 2, 0, 0]
     with pytest.raises(RuntimeError, match="length="):
         fl.jit(fl.bincount)(fl.asarray([1, 1]))
+
+
+def test_counts_that_are_traced_need_the_size():
+    x, counts = fl.asarray([1.0, 2.0, 3.0]), fl.asarray([2, 0, 1])
+    assert fl.jit(lambda x, n: fl.repeat_interleave(x, n, output_size=3))(x, counts).tolist() == [1.0, 1.0, 3.0]
+    each = fl.vmap(lambda n: fl.repeat_interleave(x, n, output_size=3))(fl.asarray([[2, 0, 1], [0, 3, 0]]))
+    assert each.tolist() == [[1.0, 1.0, 3.0], [2.0, 2.0, 2.0]]
+    with pytest.raises(fl.errors.ConcretizationError, match="repeat_interleave"):
+        fl.jit(fl.repeat_interleave)(x, counts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...core.dtype import bool_, complex64, float32, float64, int64
 from ...refs import create
 from ..table import NUMBERS, REAL, Sample, array, row
@@ -37,9 +39,15 @@ def triangles(rng, dtype):
             yield Sample(array(rng, s, dtype), k)
 
 
+def whole_ends(rng, dtype):
+    for first, last, steps in ((50, 1, 50), (-5, 3, 6), (3, -8, 7), (2, 9, 1), (0, 5, 0)):
+        yield Sample(np.asarray(first, dtype.dtype), np.asarray(last, dtype.dtype), steps, dtype=dtype)
+
+
 row(create.full, fillings, (float32, float64, int64, bool_))
 row(create.ramp, ramps, (float32, float64, int64))
 row(create.linspace, ends, REAL)
+row(create.linspace, whole_ends, (int64,))
 row(create.logspace, ends, REAL, tolerance=8)
 row(create.eye, identities, (float32, int64, bool_, complex64))
 for function in (create.tril, create.triu):

@@ -11,6 +11,14 @@ from .shape import ANY, table
 
 # ------------------------------------------------------------------------------------------------------------ shape
 
+
+def counted(rng, dtype):
+    """Elements with counts of one sum, which decides the shape."""
+    yield Sample(array(rng, (3, 2), dtype), rng.permutation([2, 0, 3]), 0, 5)
+    yield Sample(array(rng, (2, 3), dtype), np.array([2]), -1, 6)
+    yield Sample(array(rng, (2, 0), dtype), np.zeros(0, np.int64), 1, 0)
+
+
 row(shape.reshape, table(((2, 3), (3, -1)), ((2, 3), -1), ((), (1, 1)), ((0, 2), (5, 0)), ((3,), (3,))), ANY)
 row(shape._view_dtype, table(((2, 4), int32), ((), int64)), (float64, int64), reference=lambda x, dtype: x.view(dtype.dtype))
 row(shape.flatten, table(((2, 3),), ((),), ((2, 3, 4), 1), ((2, 3, 4), 0, -2), ((0, 2),)), ANY)
@@ -64,6 +72,7 @@ row(join.unbind, table(((2, 3),), ((2, 3), -1), ((3,),)), ANY)
 row(join.tile, table(((2, 3), (2,)), ((3,), (2, 2)), ((), (2,)), ((0, 2), (1, 2))), ANY)
 row(join.repeat, table(((2, 3), (2, 1)), ((3,), (2, 2)), ((), (2,)), ((0, 2), (1, 2))), ANY)
 row(join._repeat_each, table(((2, 3), 2, 0), ((3,), 3, 0), ((0, 2), 2, 1)), ANY)
+row(join._repeat_counted, counted, ANY, reference=lambda x, counts, dim, size: np.repeat(x, counts, dim))
 row(join.split_with_sizes, table(((5,), (2, 3)), ((2, 5), (1, 4), 1), ((2, 3), (3, 0), -1), ((0, 2), (0, 0))), ANY)
 
 # -------------------------------------------------------------------------------------------------------- rearrange
