@@ -136,6 +136,10 @@ class SparseTensor:
     matmul = mm = __matmul__
 
     def __mul__(self, number) -> SparseTensor:
+        if getattr(number, "ndim", 0):
+            raise TypeError(
+                f"SparseTensor * x: expected a number or a 0-dim tensor, got a tensor of shape {list(number.shape)}; use .to_dense()"
+            )
         return self.with_values(self._held * number)
 
     __rmul__ = __mul__

@@ -140,6 +140,9 @@ def test_sparse_products():
     assert twice._values().grad.tolist() == [4, 4]
     with pytest.raises(RuntimeError, match="outside of size"):
         torch.sparse_coo_tensor([[0], [5]], [1.0], (2, 2))
+    assert (twice * 2).to_dense().tolist() == [[0, 6], [0, 0]]
+    with pytest.raises(TypeError, match="expected a number"):
+        twice * torch.ones(2)
     with pytest.raises(RuntimeError, match="please call .coalesce"):
         twice.values()
     with pytest.raises(AttributeError, match="to_dense"):
