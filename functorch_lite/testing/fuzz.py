@@ -131,7 +131,7 @@ def _grads(T, f, weights, count):
 
 
 def _towards(T, f, xs, w, ts):
-    """The directional derivative of the gradient's sum of squares, for a second order."""
+    """The derivative of the loss in the direction of the tangents, for a second order."""
     return lambda *a: sum(T.sum(g * t) for g, t in zip(_grads(T, f, w, len(a))(*a), ts, strict=True))
 
 
